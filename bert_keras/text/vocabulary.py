@@ -1,0 +1,137 @@
+"""The vocabulary file: one token a line, and a token's id is its line number.
+
+The rule is that of the 2018 release (google-research/bert, `load_vocab`): UTF-8, lines
+end at "\\n" and nowhere else. Published vocabularies hold lines that *are* U+2028, so a
+Unicode-aware line splitter would move every later id by one.
+"""
+
+import os
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from bert_keras.features import SpecialTokens
+
+
+class Vocabulary(Sequence):
+    """An ordered, checked list of tokens.
+
+    A blank token keeps its number but can never match; blank tokens at the end are
+    dropped. The five special tokens must be there.
+
+    Args:
+        tokens: the tokens in the order of their ids.
+        special_tokens: names of the five special tokens.
+        source: where the tokens came from, for error messages.
+
+    Raises:
+        ValueError: a token stands twice (naming it and both lines, counted from 1), or
+            special tokens are missing (naming all of them).
+    """
+
+    def __init__(
+        self,
+        tokens: Iterable[str],
+        special_tokens: SpecialTokens = SpecialTokens(),
+        source: str = "the vocabulary",
+    ):
+        self.tokens = tuple(_without_trailing_blanks(list(tokens)))
+        self.special_tokens = SpecialTokens(*special_tokens)
+        self._ids: dict[str, int] = {}
+        for number, token in enumerate(self.tokens):
+            if token and self._ids.setdefault(token, number) != number:
+                raise ValueError(
+                    f"{source} holds a token twice. Received: {token!r} on lines "
+                    f"{self._ids[token] + 1} and {number + 1}; each token may stand "
+                    "on one line only."
+                )
+        missing = [name for name in self.special_tokens if name not in self._ids]
+        if missing:
+            raise ValueError(
+                f"{source} lacks special tokens. Missing: {', '.join(missing)}; "
+                f"needed: {', '.join(self.special_tokens)}."
+            )
+
+    @classmethod
+    def read(
+        cls,
+        path: str | os.PathLike,
+        special_tokens: SpecialTokens = SpecialTokens(),
+    ) -> "Vocabulary":
+        """Reads a `vocab.txt`: UTF-8 whatever the locale; BOM and CRLF are accepted.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            ValueError: the file is not UTF-8 (naming the line), or as the constructor.
+        """
+        lines = Path(path).read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
+        tokens = []
+        for number, line in enumerate(lines, 1):
+            try:
+                tokens.append(line.removesuffix(b"\r").decode("utf-8"))
+            except UnicodeDecodeError as error:
+                raise ValueError(
+                    f"{os.fspath(path)} is not UTF-8. Received: {line!r} on line "
+                    f"{number}; a vocabulary file must be UTF-8."
+                ) from error
+        return cls(tokens, special_tokens, source=os.fspath(path))
+
+    def write(self, path: str | os.PathLike) -> None:
+        """Writes the tokens, one a line, beside `path` first and then renamed."""
+        path = Path(path)
+        text = "".join(token + "\n" for token in self.tokens).encode("utf-8")
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(text)
+            os.chmod(temporary, 0o644)
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+
+    def id(self, token: str) -> int:
+        """Returns the id of a token; a `KeyError` names a token that is not there."""
+        return self._ids[token]
+
+    @property
+    def special_ids(self) -> SpecialTokens:
+        """The ids of the special tokens, under the same field names."""
+        return SpecialTokens(*(self._ids[name] for name in self.special_tokens))
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __getitem__(self, number):
+        return self.tokens[number]
+
+    def __contains__(self, token) -> bool:
+        return token in self._ids
+
+    def __eq__(self, other) -> bool:
+        return (
+            isinstance(other, Vocabulary)
+            and self.tokens == other.tokens
+            and self.special_tokens == other.special_tokens
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.tokens, self.special_tokens))
+
+
+def as_vocabulary(
+    vocabulary: "Vocabulary | str | os.PathLike | Iterable[str]",
+    special_tokens: SpecialTokens = SpecialTokens(),
+) -> Vocabulary:
+    """Turns a path, a list of tokens or a `Vocabulary` into a `Vocabulary`."""
+    if isinstance(vocabulary, Vocabulary):
+        return vocabulary
+    if isinstance(vocabulary, str | os.PathLike):
+        return Vocabulary.read(vocabulary, special_tokens)
+    return Vocabulary(vocabulary, special_tokens)
+
+
+def _without_trailing_blanks(tokens: list[str]) -> list[str]:
+    while tokens and not tokens[-1]:
+        tokens.pop()
+    return tokens
