@@ -234,7 +234,9 @@ def _put_special(codepoints, symbols, widths, name, symbol):
     )
     none = tf.zeros([len(name)], tf.int32)
     found_padded = tf.concat([none, tf.cast(found, tf.int32)], axis=0)
-    covered = tf.add_n([found_padded[k + 1 : k + 1 + size] for k in range(len(name))])
+    covered = tf.reduce_max(
+        [found_padded[k + 1 : k + 1 + size] for k in range(len(name))], axis=0
+    )
     row = tf.where(found, symbol, _DROPPED)[:, None]
     row = tf.concat([row, tf.zeros_like(symbols[:, 1:])], axis=1)
     return tf.where(covered[:, None] > 0, row, symbols), tf.where(
