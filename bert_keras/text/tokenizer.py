@@ -130,6 +130,11 @@ class WordPieceTokenizer(keras.layers.Layer):
             )
         return self._vocabulary
 
+    @property
+    def has_vocabulary(self) -> bool:
+        """False between making a layer from its config and loading its assets."""
+        return self._vocabulary is not None
+
     def __call__(self, inputs, **kwargs):
         # Keras would take a list of strings for a list of tensors.
         if not isinstance(inputs, keras.KerasTensor):

@@ -1,0 +1,151 @@
+"""`BertPretrainer`: the encoder with both heads, trained by `model.fit`."""
+
+import keras
+import tensorflow as tf
+
+from bert_keras.embeddings import initial_weights
+from bert_keras.encoder.backbone import BertBackbone
+from bert_keras.features import (
+    ENCODER_INPUTS,
+    MASK_IDS,
+    MASK_POSITIONS,
+    MASK_WEIGHTS,
+    MASKED_LM_LOGITS,
+    NEXT_SENTENCE,
+    NEXT_SENTENCE_LOGITS,
+    POOLED_OUTPUT,
+    SEQUENCE_OUTPUT,
+)
+from bert_keras.pretraining.heads import GatherPositions, MaskedLMHead
+from bert_keras.tokens.preprocessor import BertPreprocessor
+from bert_keras.training.model import Term, TrainedModel, classification_term
+
+
+@keras.saving.register_keras_serializable(package="bert_keras")
+class BertPretrainer(TrainedModel):
+    """Masked LM and next-sentence prediction on a `BertBackbone`.
+
+    The loss is the sum of the two mean cross-entropies (Devlin et al. 2018, A.2), each
+    mean taken over the global batch. `model.fit` takes a dataset of feature
+    dictionaries with labels (`bert_keras.features`).
+
+    Args:
+        backbone: the encoder.
+        preprocessor: text -> features; not used in training, but saved with the model,
+            so that one `.keras` file is complete and can be exported to read text.
+
+    Inputs: the feature dictionary with `mask_positions`.
+
+    Outputs: `masked_lm_logits` `[batch, predictions, vocabulary_size]` and
+    `next_sentence_logits` `[batch, 2]` (class 1: B follows A).
+
+    Raises:
+        ValueError: a vocabulary with more tokens than the token table has rows.
+    """
+
+    term_names = ("masked_lm", "next_sentence")
+
+    def __init__(
+        self,
+        backbone: BertBackbone,
+        preprocessor: BertPreprocessor | None = None,
+        **kwargs,
+    ):
+        dtype = backbone.dtype_policy
+        masked_lm_head = MaskedLMHead(
+            backbone.token_embedding,
+            activation=backbone.activation,
+            initializer_range=backbone.initializer_range,
+            layer_norm_epsilon=backbone.layer_norm_epsilon,
+            dtype=dtype,
+            name="masked_lm",
+        )
+        next_sentence_head = keras.layers.Dense(
+            2,
+            kernel_initializer=initial_weights(backbone.initializer_range),
+            dtype=dtype,
+            name="next_sentence",
+        )
+        inputs = {
+            name: keras.Input((None,), dtype="int32", name=name)
+            for name in (*ENCODER_INPUTS, MASK_POSITIONS)
+        }
+        encoded = backbone({name: inputs[name] for name in ENCODER_INPUTS})
+        hidden = GatherPositions(dtype=dtype, name="gather_positions")(
+            encoded[SEQUENCE_OUTPUT], inputs[MASK_POSITIONS]
+        )
+        outputs = {
+            MASKED_LM_LOGITS: masked_lm_head(hidden),
+            NEXT_SENTENCE_LOGITS: next_sentence_head(encoded[POOLED_OUTPUT]),
+        }
+        super().__init__(inputs=inputs, outputs=outputs, **kwargs)
+        self.backbone = backbone
+        self.masked_lm_head = masked_lm_head
+        self.next_sentence_head = next_sentence_head
+        self.preprocessor = preprocessor
+        if preprocessor is not None and preprocessor.tokenizer.has_vocabulary:
+            self.check_vocabulary()
+        self.make_trackers()
+
+    def check_vocabulary(self) -> None:
+        """Refuses a vocabulary that the token table has no rows for."""
+        tokens = len(self.preprocessor.tokenizer.vocabulary)
+        rows = self.backbone.vocabulary_size
+        if tokens > rows:
+            raise ValueError(
+                f"The vocabulary does not fit the token table. Received: {tokens} "
+                f"tokens and {rows} rows; allowed: at least as many rows as tokens."
+            )
+
+    def terms(self, features: dict, training: bool) -> list[Term]:
+        inputs = {name: features[name] for name in (*ENCODER_INPUTS, MASK_POSITIONS)}
+        logits = self(inputs, training=training)
+        next_sentence = features[NEXT_SENTENCE]
+        return [
+            classification_term(
+                "masked_lm",
+                logits[MASKED_LM_LOGITS],
+                features[MASK_IDS],
+                features[MASK_WEIGHTS],
+            ),
+            classification_term(
+                "next_sentence",
+                logits[NEXT_SENTENCE_LOGITS],
+                next_sentence,
+                tf.ones_like(next_sentence, tf.float32),
+            ),
+        ]
+
+    def encode(self, features: dict) -> dict:
+        """Returns every output at every position: what an exported model answers.
+
+        Args:
+            features: `token_ids`, `segment_ids`, `padding_mask`.
+
+        Returns:
+            `sequence_output` `[batch, sequence, hidden_dim]`, `pooled_output`
+            `[batch, hidden_dim]`, `masked_lm_logits` `[batch, sequence,
+            vocabulary_size]`, `next_sentence_logits` `[batch, 2]`.
+        """
+        encoded = self.backbone(features, training=False)
+        return {
+            **encoded,
+            MASKED_LM_LOGITS: self.masked_lm_head(encoded[SEQUENCE_OUTPUT]),
+            NEXT_SENTENCE_LOGITS: self.next_sentence_head(encoded[POOLED_OUTPUT]),
+        }
+
+    def get_config(self):
+        return {
+            "name": self.name,
+            "trainable": self.trainable,
+            "backbone": keras.saving.serialize_keras_object(self.backbone),
+            "preprocessor": keras.saving.serialize_keras_object(self.preprocessor),
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        parts = {
+            name: keras.saving.deserialize_keras_object(config[name])
+            for name in ("backbone", "preprocessor")
+        }
+        return cls(**{**config, **parts})

@@ -1,0 +1,101 @@
+"""What every trained model shares: a step whose losses are global weighted means.
+
+A subclass says what it predicts, as a list of `Term`s: sums, not means. The step divides
+each by the weight sum of the *global* batch, so the loss and its gradient are the same
+on one replica as on several, however the weights are spread.
+"""
+
+from typing import NamedTuple
+
+import keras
+import tensorflow as tf
+
+
+class Term(NamedTuple):
+    """One part of the loss, summed over this replica's part of the batch.
+
+    Attributes:
+        name: name of the part, for the progress line.
+        loss: float32 scalar, sum of weight * loss.
+        correct: float32 scalar, sum of weight over the predictions that were right.
+        weight: float32 scalar, sum of the weights.
+    """
+
+    name: str
+    loss: tf.Tensor
+    correct: tf.Tensor
+    weight: tf.Tensor
+
+
+def classification_term(name, logits, labels, weights) -> Term:
+    """Returns the cross-entropy term of logits `[..., classes]`, computed in float32.
+
+    Args:
+        labels: int32 `[...]`.
+        weights: float32 `[...]`.
+    """
+    logits = tf.cast(logits, tf.float32)
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+    is_correct = tf.argmax(logits, axis=-1, output_type=labels.dtype) == labels
+    return Term(
+        name=name,
+        loss=tf.reduce_sum(losses * weights),
+        correct=tf.reduce_sum(tf.cast(is_correct, tf.float32) * weights),
+        weight=tf.reduce_sum(weights),
+    )
+
+
+class TrainedModel(keras.Model):
+    """A model whose loss is a sum of global weighted means.
+
+    Subclasses define `terms` and the class attribute `term_names`.
+    """
+
+    term_names: tuple[str, ...] = ()
+
+    def make_trackers(self) -> None:
+        """Makes the running means; a subclass calls it once it is a Keras model."""
+        self._loss_mean = keras.metrics.Mean(name="loss")
+        self._means = {}
+        for name in self.term_names:
+            for kind in ("loss", "accuracy"):
+                full_name = f"{name}_{kind}"
+                self._means[full_name] = keras.metrics.Mean(name=full_name)
+
+    def terms(self, features: dict, training: bool) -> list[Term]:
+        """Returns the parts of the loss on a batch of features and labels."""
+        raise TypeError(f"{type(self).__name__} does not define terms().")
+
+    def train_step(self, features):
+        with tf.GradientTape() as tape:
+            loss = self._loss(self.terms(features, training=True))
+            scaled = self.optimizer.scale_loss(loss)
+        variables = self.trainable_weights
+        gradients = tape.gradient(scaled, variables)
+        self.optimizer.apply_gradients(zip(gradients, variables, strict=True))
+        return self._progress()
+
+    def test_step(self, features):
+        self._loss(self.terms(features, training=False))
+        return self._progress()
+
+    def _loss(self, terms: list[Term]) -> tf.Tensor:
+        """Returns this replica's share of the global loss, and counts it."""
+        replica = tf.distribute.get_replica_context()
+        share = 0.0
+        for term in terms:
+            weight = replica.all_reduce(tf.distribute.ReduceOp.SUM, term.weight)
+            share += tf.math.divide_no_nan(term.loss, weight)
+            for kind, value in (("loss", term.loss), ("accuracy", term.correct)):
+                mean = tf.math.divide_no_nan(value, term.weight)
+                self._means[f"{term.name}_{kind}"].update_state(mean, term.weight)
+        self._loss_mean.update_state(share)
+        return share
+
+    def _progress(self) -> dict:
+        means = {"loss": self._loss_mean, **self._means}
+        return {name: mean.result() for name, mean in means.items()}
+
+    @property
+    def metrics(self):
+        return [self._loss_mean, *self._means.values()]
