@@ -55,7 +55,6 @@ class TrainedModel(keras.Model):
 
     def make_trackers(self) -> None:
         """Makes the running means; a subclass calls it once it is a Keras model."""
-        self._loss_mean = keras.metrics.Mean(name="loss")
         self._means = {}
         for name in self.term_names:
             for kind in ("loss", "accuracy"):
@@ -89,13 +88,12 @@ class TrainedModel(keras.Model):
             for kind, value in (("loss", term.loss), ("accuracy", term.correct)):
                 mean = tf.math.divide_no_nan(value, term.weight)
                 self._means[f"{term.name}_{kind}"].update_state(mean, term.weight)
-        self._loss_mean.update_state(share)
         return share
 
     def _progress(self) -> dict:
-        means = {"loss": self._loss_mean, **self._means}
-        return {name: mean.result() for name, mean in means.items()}
+        means = {name: mean.result() for name, mean in self._means.items()}
+        return {"loss": sum(means[f"{name}_loss"] for name in self.term_names), **means}
 
     @property
     def metrics(self):
-        return [self._loss_mean, *self._means.values()]
+        return list(self._means.values())

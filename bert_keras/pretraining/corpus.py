@@ -1,0 +1,72 @@
+"""Corpus files -> documents: lists of sentences.
+
+A corpus is UTF-8 text, plain or gzipped. A blank line ends a document; the lines in
+between are joined and cut into sentences. A sentence ends at ".", "!" or "?" (and any
+closing quote or bracket) before a space and a capital, a digit or an opening mark.
+"""
+
+import gzip
+import itertools
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+Document = list[str]
+
+_SENTENCE_END = re.compile(r"""(?<=[.!?])(["'”’)\]]*)\s+(?=["'“‘(\[]*[A-Z0-9])""")
+
+
+def read_lines(path: str | os.PathLike) -> Iterator[str]:
+    """Yields the lines of one file, split on "\\n" only.
+
+    Raises:
+        ValueError: not UTF-8 (naming the file and line), not really gzipped, a folder.
+        FileNotFoundError: there is no such file.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise ValueError(f"A corpus must be made of files. Received: the folder {path}")
+    opener = gzip.open if path.suffix == ".gz" else open
+    number = 0
+    try:
+        with opener(path, "rb") as file:
+            for number, line in enumerate(file, 1):
+                yield line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{path} is not UTF-8. Received: byte {error.object[error.start]:#04x} on "
+            f"line {number}; a corpus must be UTF-8."
+        ) from error
+    except (gzip.BadGzipFile, EOFError) as error:
+        raise ValueError(f"{path} is not a whole gzip file: {error}") from error
+
+
+def documents_of(lines: Iterable[str]) -> Iterator[Document]:
+    """Yields the documents of a text; those without a sentence are left out."""
+    paragraph: list[str] = []
+    for line in itertools.chain(lines, [""]):
+        if line.strip():
+            paragraph.append(line)
+        elif paragraph:
+            sentences = split_sentences(" ".join(paragraph))
+            paragraph = []
+            if sentences:
+                yield sentences
+
+
+def read_documents(paths: Iterable[str | os.PathLike]) -> Iterator[Document]:
+    """Yields the documents of several files, one file behind the other."""
+    for path in paths:
+        yield from documents_of(read_lines(path))
+
+
+def split_sentences(text: str) -> Document:
+    """Cuts a text into sentences, and makes every space in them a plain one.
+
+    >>> split_sentences('He said "no." She left.')
+    ['He said "no."', 'She left.']
+    """
+    text = " ".join(text.split())
+    marked = _SENTENCE_END.sub("\\1\n", text)
+    return [sentence for sentence in marked.split("\n") if sentence]

@@ -1,0 +1,200 @@
+"""A pretraining run: a folder that holds all of it, and can be taken up again."""
+
+import dataclasses
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import keras
+
+from bert_keras.encoder.backbone import BertBackbone
+from bert_keras.pretraining.corpus import Document
+from bert_keras.pretraining.data import (
+    pretraining_dataset,
+    tokenize_documents,
+    unigram_accuracy,
+)
+from bert_keras.pretraining.model import BertPretrainer
+from bert_keras.text.tokenizer import WordPieceTokenizer
+from bert_keras.tokens.masker import MaskedLMMasker
+from bert_keras.tokens.packer import BertPacker
+from bert_keras.tokens.preprocessor import BertPreprocessor
+from bert_keras.training.checkpoint import SaveEvery, write_json
+from bert_keras.training.optimizer import bert_optimizer
+
+MODEL_FILE = "model.keras"
+OPTIONS_FILE = "options.json"
+METRICS_FILE = "metrics.json"
+HELD_OUT_EVERY = 20  # each so-manieth document is held out
+_SAVE_STEPS = 500
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PretrainingOptions:
+    """What decides a run, beside the corpus and the vocabulary.
+
+    Attributes:
+        size: a name of `bert_keras.config.SIZES`.
+        steps: optimizer steps.
+        sequence_length: tokens in a row.
+        batch_size: rows in a batch.
+        predictions: most masked-LM predictions in a row.
+        learning_rate: peak of warmup and linear decay.
+        dropout: rate of every dropout.
+        seed: of weights, dropout, pairs and masks.
+    """
+
+    size: str = "tiny"
+    steps: int = 10_000
+    sequence_length: int = 128
+    batch_size: int = 32
+    predictions: int = 20
+    learning_rate: float = 1e-3
+    dropout: float = 0.1
+    seed: int = 0
+
+
+class Evaluation(NamedTuple):
+    """What a run reached on the held-out documents.
+
+    Attributes:
+        metrics: loss and accuracies.
+        unigram_accuracy: masked-LM accuracy of always answering the most frequent
+            piece.
+    """
+
+    metrics: dict[str, float]
+    unigram_accuracy: float
+
+
+def split_documents(
+    documents: Sequence[Document],
+) -> tuple[list[Document], list[Document]]:
+    """Returns documents to train on, and those held out (none of fewer than 20)."""
+    held_out = list(documents[HELD_OUT_EVERY - 1 :: HELD_OUT_EVERY])
+    training = [
+        document
+        for number, document in enumerate(documents, 1)
+        if number % HELD_OUT_EVERY
+    ]
+    return training, held_out
+
+
+def pretrain(
+    documents: Sequence[Document],
+    tokenizer: WordPieceTokenizer,
+    options: PretrainingOptions,
+    out: str | os.PathLike,
+) -> tuple[BertPretrainer, Evaluation | None]:
+    """Pretrains, saves into `out` as it goes, and evaluates.
+
+    Called again with the same arguments it goes on where it was stopped, with the same
+    rows and masks.
+
+    Args:
+        documents: the corpus; each twentieth document is held out.
+        tokenizer: cuts the text.
+        options: everything else.
+        out: folder for the model (`model.keras`), options and metrics.
+
+    Returns:
+        The model, and the evaluation (None with fewer than 20 documents).
+
+    Raises:
+        ValueError: `out` holds a run with other options.
+    """
+    out = Path(out)
+    out.mkdir(parents=True, exist_ok=True)
+    _claim(out, options, tokenizer)
+    keras.utils.set_random_seed(options.seed)
+    model = _model(out, tokenizer, options)
+    done = int(model.optimizer.iterations)
+    training, held_out = split_documents(documents)
+    rows = _rows(tokenizer, options)
+    if done < options.steps:
+        dataset = pretraining_dataset(
+            list(tokenize_documents(training, tokenizer)),
+            *rows,
+            batch_size=options.batch_size,
+            seed=options.seed,
+            first_step=done,
+        )
+        model.fit(
+            dataset,
+            steps_per_epoch=options.steps - done,
+            shuffle=False,  # the pairs come shuffled
+            callbacks=[SaveEvery(out / MODEL_FILE, _SAVE_STEPS)],
+        )
+    if not held_out:
+        return model, None
+    evaluation = _evaluate(model, held_out, rows, options)
+    write_json(evaluation._asdict(), out / METRICS_FILE)
+    return model, evaluation
+
+
+def _claim(out: Path, options: PretrainingOptions, tokenizer) -> None:
+    """Writes the options of a new run, or checks those of one that is taken up."""
+    tokens = "\n".join(tokenizer.vocabulary).encode()
+    wanted = {
+        **dataclasses.asdict(options),
+        "vocabulary": hashlib.sha256(tokens).hexdigest(),
+        "lowercase": tokenizer.lowercase,
+        "strip_accents": tokenizer.strip_accents,
+        "rules": tokenizer.rules,
+    }
+    path = out / OPTIONS_FILE
+    if not path.exists():
+        write_json(wanted, path)
+        return
+    found = json.loads(path.read_text(encoding="utf-8"))
+    for name, value in wanted.items():
+        if found.get(name) != value:
+            raise ValueError(
+                f"{out} holds another run. Received: {name}={value!r}; allowed: "
+                f"{name}={found.get(name)!r}, as it was begun, or another folder."
+            )
+
+
+def _model(out: Path, tokenizer, options: PretrainingOptions) -> BertPretrainer:
+    """Loads the run's model, or makes it and compiles it."""
+    if (out / MODEL_FILE).exists():
+        return keras.saving.load_model(out / MODEL_FILE)
+    backbone = BertBackbone.from_size(
+        options.size,
+        vocabulary_size=len(tokenizer.vocabulary),
+        max_sequence_length=options.sequence_length,
+        dropout=options.dropout,
+    )
+    preprocessor = BertPreprocessor(
+        tokenizer, options.sequence_length, pad_to_longest=True
+    )
+    model = BertPretrainer(backbone, preprocessor)
+    model.compile(optimizer=bert_optimizer(options.learning_rate, options.steps))
+    return model
+
+
+def _rows(tokenizer, options: PretrainingOptions) -> tuple[BertPacker, MaskedLMMasker]:
+    ids = tokenizer.vocabulary.special_ids
+    packer = BertPacker(
+        options.sequence_length, cls_id=ids.cls, sep_id=ids.sep, pad_id=ids.pad
+    )
+    masker = MaskedLMMasker(
+        len(tokenizer.vocabulary), ids, predictions=options.predictions
+    )
+    return packer, masker
+
+
+def _evaluate(model, held_out, rows, options: PretrainingOptions) -> Evaluation:
+    dataset = pretraining_dataset(
+        list(tokenize_documents(held_out, model.preprocessor.tokenizer)),
+        *rows,
+        batch_size=options.batch_size,
+        seed=options.seed,
+        epochs=1,
+    ).cache()
+    baseline = unigram_accuracy(dataset)
+    metrics = model.evaluate(dataset, return_dict=True)
+    return Evaluation(metrics, baseline)
