@@ -1,7 +1,7 @@
 """`WordPieceTokenizer`: the Keras layer from text to token ids."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import keras
 import tensorflow as tf
@@ -32,8 +32,9 @@ class WordPieceTokenizer(keras.layers.Layer):
         strip_accents: remove accents (NFD, then category Mn). Defaults to the value of
             `lowercase`, as in 2018.
         rules: the rule set; `"huggingface"`.
-        special_tokens_in_text: recognise special tokens typed inside the text. Off by
-            default: untrusted text must not be able to insert [SEP].
+        special_tokens_in_text: recognise special tokens typed inside the text: True for
+            all five, or the names of some. Off by default: untrusted text must not be
+            able to insert [SEP]. Recognised as they are written, case included.
         max_characters_per_word: a longer word becomes one [UNK]. Counted after
             normalisation; defaults to the rule set's own limit (huggingface: 100).
         special_tokens: names of the five special tokens.
@@ -73,7 +74,7 @@ class WordPieceTokenizer(keras.layers.Layer):
         lowercase: bool = True,
         strip_accents: bool | None = None,
         rules: str = "huggingface",
-        special_tokens_in_text: bool = False,
+        special_tokens_in_text: bool | Sequence[str] = False,
         max_characters_per_word: int | None = None,
         special_tokens: SpecialTokens = SpecialTokens(),
         sequence_length: int | None = None,
@@ -84,15 +85,18 @@ class WordPieceTokenizer(keras.layers.Layer):
         super().__init__(**kwargs)
         self.lowercase = lowercase
         self.strip_accents = lowercase if strip_accents is None else strip_accents
+        self._special_tokens = SpecialTokens(*special_tokens)
         self.rules = rules
+        if not isinstance(special_tokens_in_text, bool):
+            special_tokens_in_text = list(special_tokens_in_text)
         self.special_tokens_in_text = special_tokens_in_text
+        self._names_in_text()  # refuses unknown names
         normalization(rules, lowercase, self.strip_accents)  # refuses unknown rules
         if max_characters_per_word is None:
             max_characters_per_word = WORD_LIMITS[rules]
         self.max_characters_per_word = _positive(
             max_characters_per_word, "max_characters_per_word"
         )
-        self._special_tokens = SpecialTokens(*special_tokens)
         if sequence_length is not None:
             _positive(sequence_length, "sequence_length")
         self.sequence_length = sequence_length
@@ -153,6 +157,18 @@ class WordPieceTokenizer(keras.layers.Layer):
             outputs = {name: value[0] for name, value in outputs.items()}
         return outputs
 
+    def _names_in_text(self) -> tuple[str, ...]:
+        names = self.special_tokens_in_text
+        if isinstance(names, bool):
+            return tuple(self._special_tokens) if names else ()
+        unknown = [name for name in names if name not in self._special_tokens]
+        if unknown:
+            raise ValueError(
+                f"Received: special_tokens_in_text={list(names)}; allowed: a bool, or "
+                f"some of {', '.join(self._special_tokens)}."
+            )
+        return tuple(names)
+
     def _pieces(self, texts: tf.Tensor) -> tuple[WordPieces, tf.Tensor]:
         """Returns the pieces, and where each row starts among the codepoints."""
         tables = compile_tables(
@@ -161,7 +177,7 @@ class WordPieceTokenizer(keras.layers.Layer):
             lowercase=self.lowercase,
             strip_accents=self.strip_accents,
             word_limit=self.max_characters_per_word,
-            special_tokens_in_text=self.special_tokens_in_text,
+            special_tokens_in_text=self._names_in_text(),
         )
         if texts.dtype == tf.string:
             decoded = tf.strings.unicode_decode(texts + " ", "UTF-8")
@@ -235,7 +251,11 @@ class WordPieceTokenizer(keras.layers.Layer):
             "lowercase": self.lowercase,
             "strip_accents": self.strip_accents,
             "rules": self.rules,
-            "special_tokens_in_text": self.special_tokens_in_text,
+            "special_tokens_in_text": (
+                self.special_tokens_in_text
+                if isinstance(self.special_tokens_in_text, bool)
+                else list(self.special_tokens_in_text)
+            ),
             "max_characters_per_word": self.max_characters_per_word,
             "special_tokens": list(self._special_tokens),
             "sequence_length": self.sequence_length,

@@ -90,7 +90,7 @@ def compile_tables(
     lowercase: bool,
     strip_accents: bool,
     word_limit: int,
-    special_tokens_in_text: bool,
+    special_tokens_in_text: tuple[str, ...],
 ) -> WordPieceTables:
     """Compiles normalisation rules and a vocabulary for `wordpiece`."""
     table = normalization(rules, lowercase, strip_accents)
@@ -108,12 +108,11 @@ def compile_tables(
         if text:
             path = tuple(characters[character] for character in text)
             pieces.append((continues, path, piece_id))
-    if special_tokens_in_text:
-        _refuse_overlaps(vocabulary.special_tokens)
-        for number, name in enumerate(vocabulary.special_tokens):
-            character = _UNKNOWN + 1 + len(alphabet) + number
-            pieces.append((False, (character,), vocabulary.id(name)))
-            specials.append((tuple(map(ord, name)), 2 * character + 1))
+    _refuse_overlaps(special_tokens_in_text)
+    for number, name in enumerate(special_tokens_in_text):
+        character = _UNKNOWN + 1 + len(alphabet) + number
+        pieces.append((False, (character,), vocabulary.id(name)))
+        specials.append((tuple(map(ord, name)), 2 * character + 1))
     return WordPieceTables(
         *_symbol_pages(table, characters),
         trie=build_trie(pieces, _UNKNOWN + 1 + len(alphabet) + len(specials)),
@@ -175,12 +174,13 @@ def wordpiece(
         row_splits: int32 `[batch + 1]`: row r is `codepoints[row_splits[r:r + 2]]`.
         tables: of `compile_tables`.
     """
+    trie = Trie(*map(tf.constant, tables.trie[:-1]), depth=tables.trie.depth)
     # One more space: no array below is ever empty, which some runtimes refuse.
     codepoints = tf.concat([codepoints, [ord(" ")]], axis=0)
     symbols = _normalize(codepoints, tables)
     words = _words(symbols.values)
-    nodes = _walk(words, tables.trie)
-    lengths = tf.gather(tables.trie.piece_lengths, nodes)
+    nodes = _walk(words, trie)
+    lengths = tf.gather(trie.piece_lengths, nodes)
     reached = _chain(words, lengths, tables.word_limit)
     bad_words = _words_without_pieces(words, reached & (lengths == 0), tables.word_limit)
 
@@ -188,7 +188,7 @@ def wordpiece(
     is_token = (reached & ~is_bad) | (words.is_start & is_bad)
     first = _indices(is_token)
     bad = tf.gather(is_bad, first)
-    ids = tf.gather(tables.trie.piece_ids, tf.gather(nodes, first))
+    ids = tf.gather(trie.piece_ids, tf.gather(nodes, first))
     word_end = tf.gather(words.ends, tf.gather(words.number, first))
     last = tf.where(bad, word_end, first + tf.gather(lengths, first)) - 1
     return WordPieces(
