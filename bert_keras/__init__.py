@@ -1,0 +1,49 @@
+"""BERT in Keras: the public names, in the order in which text meets them."""
+
+import os
+
+# TensorFlow's notices about the machine would drown every message of the command line.
+# Whoever wants them sets the variable; it has no effect once TensorFlow is loaded.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
+
+# Everything that a .keras file may hold is imported here: Keras finds registered classes
+# only.
+from bert_keras.config import SIZES, EncoderSize
+from bert_keras.embeddings import BertEmbeddings, TokenTable
+from bert_keras.encoder.backbone import BertBackbone
+from bert_keras.encoder.block import TransformerBlock
+from bert_keras.features import SpecialTokens
+from bert_keras.pretraining.data import pretraining_dataset, tokenize_documents
+from bert_keras.pretraining.heads import MaskedLMHead
+from bert_keras.pretraining.model import BertPretrainer
+from bert_keras.text.learner import count_words, learn_vocabulary
+from bert_keras.text.tokenizer import WordPieceTokenizer
+from bert_keras.text.vocabulary import Vocabulary
+from bert_keras.tokens.masker import MaskedLMMasker
+from bert_keras.tokens.packer import BertPacker
+from bert_keras.tokens.preprocessor import BertPreprocessor
+from bert_keras.training.optimizer import WarmupLinearDecay, bert_optimizer
+
+__all__ = [
+    "SpecialTokens",
+    "Vocabulary",
+    "count_words",
+    "learn_vocabulary",
+    "WordPieceTokenizer",
+    "BertPacker",
+    "MaskedLMMasker",
+    "BertPreprocessor",
+    "TokenTable",
+    "BertEmbeddings",
+    "TransformerBlock",
+    "EncoderSize",
+    "SIZES",
+    "BertBackbone",
+    "MaskedLMHead",
+    "BertPretrainer",
+    "tokenize_documents",
+    "pretraining_dataset",
+    "WarmupLinearDecay",
+    "bert_optimizer",
+]
+__version__ = "0.1.0"

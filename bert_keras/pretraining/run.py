@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import keras
+from tqdm import tqdm
 
 from bert_keras.encoder.backbone import BertBackbone
 from bert_keras.pretraining.corpus import Document
@@ -18,12 +19,14 @@ from bert_keras.pretraining.data import (
     unigram_accuracy,
 )
 from bert_keras.pretraining.model import BertPretrainer
+from bert_keras.pretraining.pairs import TokenizedDocument
 from bert_keras.text.tokenizer import WordPieceTokenizer
 from bert_keras.tokens.masker import MaskedLMMasker
 from bert_keras.tokens.packer import BertPacker
 from bert_keras.tokens.preprocessor import BertPreprocessor
 from bert_keras.training.checkpoint import SaveEvery, write_json
 from bert_keras.training.optimizer import bert_optimizer
+from bert_keras.training.progress import ProgressLine
 
 MODEL_FILE = "model.keras"
 OPTIONS_FILE = "options.json"
@@ -116,7 +119,7 @@ def pretrain(
     rows = _rows(tokenizer, options)
     if done < options.steps:
         dataset = pretraining_dataset(
-            list(tokenize_documents(training, tokenizer)),
+            _tokenized(training, tokenizer, "tokenize"),
             *rows,
             batch_size=options.batch_size,
             seed=options.seed,
@@ -126,11 +129,15 @@ def pretrain(
             dataset,
             steps_per_epoch=options.steps - done,
             shuffle=False,  # the pairs come shuffled
-            callbacks=[SaveEvery(out / MODEL_FILE, _SAVE_STEPS)],
+            verbose=0,
+            callbacks=[
+                SaveEvery(out / MODEL_FILE, _SAVE_STEPS),
+                ProgressLine(options.batch_size * options.sequence_length),
+            ],
         )
     if not held_out:
         return model, None
-    evaluation = _evaluate(model, held_out, rows, options)
+    evaluation = _evaluate(model, held_out, tokenizer, rows, options)
     write_json(evaluation._asdict(), out / METRICS_FILE)
     return model, evaluation
 
@@ -168,8 +175,13 @@ def _model(out: Path, tokenizer, options: PretrainingOptions) -> BertPretrainer:
         max_sequence_length=options.sequence_length,
         dropout=options.dropout,
     )
+    # The model is asked by writing [MASK] in a text; the corpus is plain text.
+    reader = WordPieceTokenizer.from_config(
+        {**tokenizer.get_config(), "special_tokens_in_text": [tokenizer.vocabulary.special_tokens.mask]}
+    )
+    reader.set_vocabulary(tokenizer.vocabulary)
     preprocessor = BertPreprocessor(
-        tokenizer, options.sequence_length, pad_to_longest=True
+        reader, options.sequence_length, pad_to_longest=True
     )
     model = BertPretrainer(backbone, preprocessor)
     model.compile(optimizer=bert_optimizer(options.learning_rate, options.steps))
@@ -187,14 +199,19 @@ def _rows(tokenizer, options: PretrainingOptions) -> tuple[BertPacker, MaskedLMM
     return packer, masker
 
 
-def _evaluate(model, held_out, rows, options: PretrainingOptions) -> Evaluation:
+def _tokenized(documents, tokenizer, label: str) -> list[TokenizedDocument]:
+    with tqdm(documents, desc=label, unit="doc") as progress:
+        return list(tokenize_documents(progress, tokenizer))
+
+
+def _evaluate(model, held_out, tokenizer, rows, options) -> Evaluation:
     dataset = pretraining_dataset(
-        list(tokenize_documents(held_out, model.preprocessor.tokenizer)),
+        _tokenized(held_out, tokenizer, "tokenize held-out documents"),
         *rows,
         batch_size=options.batch_size,
         seed=options.seed,
         epochs=1,
     ).cache()
     baseline = unigram_accuracy(dataset)
-    metrics = model.evaluate(dataset, return_dict=True)
+    metrics = model.evaluate(dataset, verbose=0, return_dict=True)
     return Evaluation(metrics, baseline)
