@@ -2,12 +2,12 @@
 
 import os
 
-# TensorFlow's notices about the machine would drown every message of the command line.
+# TensorFlow's notices about the machine would drown what the command line has to say.
 # Whoever wants them sets the variable; it has no effect once TensorFlow is loaded.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
-# Everything that a .keras file may hold is imported here: Keras finds registered classes
-# only.
+# Everything that a .keras file may hold is imported here: Keras finds only classes that
+# are registered.
 from bert_keras.config import SIZES, EncoderSize
 from bert_keras.embeddings import BertEmbeddings, TokenTable
 from bert_keras.encoder.backbone import BertBackbone

@@ -204,9 +204,7 @@ def _tokenize(options, results: TextIO) -> None:
 def _pretrain(options, results: TextIO) -> None:
     tokenizer = WordPieceTokenizer(Vocabulary.read(options.vocab), **_switches(options))
     names = PretrainingOptions.__dataclass_fields__
-    documents = list(
-        tqdm(read_documents(options.corpus), "read documents", unit="doc")
-    )
+    documents = list(tqdm(read_documents(options.corpus), "read documents", unit="doc"))
     if not documents:
         raise ValueError(
             f"The corpus has no text. Received: {', '.join(map(str, options.corpus))}"
@@ -262,8 +260,8 @@ def _check(options, results: TextIO) -> int:
     ]
     if len(found) < 2:
         raise ValueError(
-            f"Nothing to compare in {options.folder}. Received: {len(found)} artefacts; "
-            "allowed: at least two of .keras, SavedModel and .onnx."
+            f"Nothing to compare in {options.folder}. Received: {len(found)} "
+            "artefacts; allowed: at least two of .keras, SavedModel and .onnx."
         )
     found.sort(key=lambda path: path.suffix != ".keras")  # the model itself first
     reference = open_artefact(found[0])

@@ -75,9 +75,7 @@ class TokenTable(keras.layers.Layer):
             logits = tf.matmul(hidden, table, transpose_b=True)
             shape = tf.concat([tf.shape(inputs)[:-1], [self.vocabulary_size]], axis=0)
             logits = tf.reshape(logits, shape)
-            return tf.ensure_shape(
-                logits, [*inputs.shape[:-1], self.vocabulary_size]
-            )
+            return tf.ensure_shape(logits, [*inputs.shape[:-1], self.vocabulary_size])
         ids = in_range(inputs, self.vocabulary_size, "token_ids")
         return tf.cast(tf.gather(table, ids), self.compute_dtype)
 
@@ -221,8 +219,13 @@ def in_range(ids: tf.Tensor, rows: int, name: str) -> tf.Tensor:
     lowest, highest = tf.reduce_min(ids), tf.reduce_max(ids)
     is_valid = tf.debugging.Assert(
         (tf.size(ids) == 0) | ((lowest >= 0) & (highest < rows)),
-        [f"{name} holds values from", lowest, "to", highest]
-        + [f"; allowed: 0 to {rows - 1}, for a table of {rows} rows."],
+        [
+            f"{name} holds values from",
+            lowest,
+            "to",
+            highest,
+            f"; allowed: 0 to {rows - 1}, for a table of {rows} rows.",
+        ],
     )
     with tf.control_dependencies([is_valid] if is_valid is not None else []):
         return tf.identity(ids)

@@ -11,7 +11,7 @@ can be exchanged; every value is int32 unless said otherwise.
 | `mask_positions` | `[batch, predictions]` | positions that masked LM predicts        |
 | `mask_ids`       | `[batch, predictions]` | the pieces that stood there (labels)     |
 | `mask_weights`   | `[batch, predictions]` | float32: 1 for a prediction, 0 for a gap |
-| `next_sentence`  | `[batch]`              | label: 1 if B follows A, 0 if it does not |
+| `next_sentence`  | `[batch]`              | label: 1 if B follows A, 0 if it doesn't |
 """
 
 from typing import NamedTuple

@@ -73,9 +73,7 @@ def main() -> None:
             model.compile(
                 optimizer=bert_optimizer(options.learning_rate, options.steps)
             )
-            model.fit(
-                batches, steps_per_epoch=options.steps, shuffle=False, verbose=0
-            )
+            model.fit(batches, steps_per_epoch=options.steps, shuffle=False, verbose=0)
             reached = model.evaluate(evaluation, verbose=0, return_dict=True)
             print(
                 f"{size:5}  {scale:<5}  {reached['masked_lm_accuracy']:18.1%}  "

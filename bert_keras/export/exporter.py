@@ -1,4 +1,4 @@
-"""A model -> a folder of artefacts, each checked against the model before it is kept."""
+"""A model -> a folder of artefacts, each checked against it before it is kept."""
 
 import os
 import tempfile

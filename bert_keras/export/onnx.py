@@ -115,7 +115,9 @@ def to_onnx(function: Callable, signature: list[tf.TensorSpec]) -> onnx.ModelPro
     made, _ = tf2onnx.convert.from_function(
         traced, input_signature=signature, opset=OPSET
     )
-    foreign = {f"{node.domain}.{node.op_type}" for node in made.graph.node if node.domain}
+    foreign = {
+        f"{node.domain}.{node.op_type}" for node in made.graph.node if node.domain
+    }
     if foreign:
         raise ExportError(
             f"Ops without a standard ONNX form: {', '.join(sorted(foreign))}."

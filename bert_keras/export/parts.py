@@ -25,7 +25,7 @@ class ServedModel(NamedTuple):
 
     @classmethod
     def of(cls, model: keras.Model) -> "ServedModel":
-        """Takes a model that carries its preprocessor; a `ValueError` says what lacks."""
+        """Takes a model that carries its preprocessor, or says what it lacks."""
         preprocessor = getattr(model, "preprocessor", None)
         if preprocessor is None or not hasattr(model, "encode"):
             raise ValueError(

@@ -31,7 +31,8 @@ def read_lines(path: str | os.PathLike) -> Iterator[str]:
     number = 0
     try:
         with opener(path, "rb") as file:
-            for number, line in enumerate(file, 1):
+            for line in file:
+                number += 1
                 yield line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
     except UnicodeDecodeError as error:
         raise ValueError(

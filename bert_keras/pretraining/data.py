@@ -1,8 +1,8 @@
 """Documents -> batches of features and labels, as a `tf.data.Dataset`.
 
 Every choice is a function of the seed and the number of the epoch or step, so a run can
-be taken up again at any step. Masks are drawn here, as a batch is made: the same pair is
-masked differently in every epoch, and no copies are kept.
+be taken up again at any step. Masks are drawn here, as a batch is made: the same pair
+is masked differently in every epoch, and no copies are kept.
 """
 
 import itertools
@@ -101,9 +101,12 @@ def pretraining_dataset(
                 if len(batch) < batch_size and epochs is None:
                     continue
                 if step >= first_step:
-                    yield step, *_flat(pair.first for pair in batch), *_flat(
-                        pair.second for pair in batch
-                    ), [int(pair.is_next) for pair in batch]
+                    yield (
+                        step,
+                        *_flat(pair.first for pair in batch),
+                        *_flat(pair.second for pair in batch),
+                        [int(pair.is_next) for pair in batch],
+                    )
                 step += 1
 
     def to_features(step, first, first_lengths, second, second_lengths, is_next):
@@ -116,6 +119,10 @@ def pretraining_dataset(
     dataset = tf.data.Dataset.from_generator(
         all_batches, output_signature=(tf.TensorSpec([], tf.int32), *[numbers] * 5)
     )
+    if epochs is not None:
+        counts = (-(-len(pairs_of(epoch)) // batch_size) for epoch in range(epochs))
+        left = max(sum(counts) - first_step, 0)
+        dataset = dataset.apply(tf.data.experimental.assert_cardinality(left))
     return dataset.map(to_features, num_parallel_calls=2).prefetch(4)
 
 

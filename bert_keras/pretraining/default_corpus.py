@@ -73,7 +73,9 @@ def _docstrings(path: Path) -> Iterator[str]:
 def _prose(text: str) -> Document:
     sentences: Document = []
     for paragraph in _BLANK_LINE.split(text):
-        letters = sum(character.isalpha() or character.isspace() for character in paragraph)
+        letters = sum(
+            character.isalpha() or character.isspace() for character in paragraph
+        )
         is_prose = letters >= _LEAST_PROSE * len(paragraph) and ">>>" not in paragraph
         if is_prose and len(paragraph.split()) >= _LEAST_WORDS:
             sentences += split_sentences(paragraph)

@@ -48,7 +48,7 @@ def sentence_pairs(
             "lines.",
             stacklevel=2,
         )
-    for number, document in enumerate(documents):
+    for number in range(len(documents)):
         yield from _pairs_of(documents, number, places, random, short_probability)
 
 

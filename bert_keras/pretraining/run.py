@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import keras
+import tensorflow as tf
 from tqdm import tqdm
 
 from bert_keras.encoder.backbone import BertBackbone
@@ -177,14 +178,20 @@ def _model(out: Path, tokenizer, options: PretrainingOptions) -> BertPretrainer:
     )
     # The model is asked by writing [MASK] in a text; the corpus is plain text.
     reader = WordPieceTokenizer.from_config(
-        {**tokenizer.get_config(), "special_tokens_in_text": [tokenizer.vocabulary.special_tokens.mask]}
+        {
+            **tokenizer.get_config(),
+            "special_tokens_in_text": [tokenizer.vocabulary.special_tokens.mask],
+        }
     )
     reader.set_vocabulary(tokenizer.vocabulary)
     preprocessor = BertPreprocessor(
         reader, options.sequence_length, pad_to_longest=True
     )
     model = BertPretrainer(backbone, preprocessor)
-    model.compile(optimizer=bert_optimizer(options.learning_rate, options.steps))
+    # On a CPU, XLA takes longer to compile than it saves in a run of this kind.
+    has_gpu = bool(tf.config.list_physical_devices("GPU"))
+    optimizer = bert_optimizer(options.learning_rate, options.steps)
+    model.compile(optimizer=optimizer, jit_compile=has_gpu)
     return model
 
 

@@ -1,9 +1,9 @@
 """Corpus -> vocabulary: the pieces are learned before the network sees any text.
 
 Words start out as characters; the most frequent pair of neighbouring pieces is joined
-into one, again and again, until the vocabulary has the size asked for. So frequent words
-end up whole, and rare ones as several pieces (Sennrich et al. 2016, with WordPiece's
-"##" for pieces inside a word).
+into one, again and again, until the vocabulary has the size asked for. So frequent
+words end up whole, and rare ones as several pieces (Sennrich et al. 2016, with
+WordPiece's "##" for pieces inside a word).
 
 The result depends on nothing but the words and their counts: not on the order of the
 text, nor on the run. Ties go to the pair that is smaller as text.
@@ -12,6 +12,7 @@ text, nor on the run. Ties go to the pair that is smaller as text.
 import heapq
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 
 from bert_keras.features import SpecialTokens
 from bert_keras.text.rules import WORD_LIMITS, normalization, translation
@@ -125,7 +126,7 @@ class _Merges:
         self._counts: defaultdict[tuple[str, str], int] = defaultdict(int)
         self._places: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
         for number, word in enumerate(words):
-            for pair in zip(word, word[1:], strict=False):
+            for pair in pairwise(word):
                 self._counts[pair] += counts[number]
                 self._places[pair].add(number)
         # Entries go stale when a count changes; a changed pair gets a new entry.
@@ -147,10 +148,10 @@ class _Merges:
             count = self._word_counts[number]
             old = self._words[number]
             new = _joined(old, pair, piece)
-            for neighbours in zip(old, old[1:], strict=False):
+            for neighbours in pairwise(old):
                 self._counts[neighbours] -= count
                 changed.add(neighbours)
-            for neighbours in zip(new, new[1:], strict=False):
+            for neighbours in pairwise(new):
                 self._counts[neighbours] += count
                 self._places[neighbours].add(number)
                 changed.add(neighbours)

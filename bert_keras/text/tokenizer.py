@@ -116,7 +116,9 @@ class WordPieceTokenizer(keras.layers.Layer):
         # Compiled once for eager calls, so that they neither retrace nor copy constants
         # of a megabyte. In closures, which Keras does not track and export.
         by_type = {
-            spec.dtype: tf.function(self._pieces, input_signature=[spec], autograph=False)
+            spec.dtype: tf.function(
+                self._pieces, input_signature=[spec], autograph=False
+            )
             for spec in (
                 tf.TensorSpec([None], tf.string),
                 tf.TensorSpec([None, None], tf.int32),
@@ -211,7 +213,9 @@ class WordPieceTokenizer(keras.layers.Layer):
             COUNTS: tf.minimum(counts, length),
         }
         if self.offsets:
-            edges = tf.stack([spread(pieces.starts, 0), spread(pieces.ends, 0)], axis=-1)
+            edges = tf.stack(
+                [spread(pieces.starts, 0), spread(pieces.ends, 0)], axis=-1
+            )
             edges -= row_starts[:, None, None]
             outputs[OFFSETS] = tf.where(is_token[..., None], edges, 0)
         return outputs

@@ -129,8 +129,8 @@ def _refuse_overlaps(names: tuple[str, ...]) -> None:
                 if other.startswith(one[-size:]) or one[-size:].startswith(other):
                     raise ValueError(
                         "Special tokens that overlap cannot be told apart inside text. "
-                        f"Received: {one!r} and {other!r}; allowed: names none of which "
-                        "ends as another begins."
+                        f"Received: {one!r} and {other!r}; allowed: names of which "
+                        "none ends as another begins."
                     )
 
 
@@ -182,7 +182,9 @@ def wordpiece(
     nodes = _walk(words, trie)
     lengths = tf.gather(trie.piece_lengths, nodes)
     reached = _chain(words, lengths, tables.word_limit)
-    bad_words = _words_without_pieces(words, reached & (lengths == 0), tables.word_limit)
+    bad_words = _words_without_pieces(
+        words, reached & (lengths == 0), tables.word_limit
+    )
 
     is_bad = tf.gather(bad_words, words.number)
     is_token = (reached & ~is_bad) | (words.is_start & is_bad)

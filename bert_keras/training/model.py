@@ -1,8 +1,8 @@
 """What every trained model shares: a step whose losses are global weighted means.
 
-A subclass says what it predicts, as a list of `Term`s: sums, not means. The step divides
-each by the weight sum of the *global* batch, so the loss and its gradient are the same
-on one replica as on several, however the weights are spread.
+A subclass says what it predicts, as a list of `Term`s: sums, not means. The step
+divides each by the weight sum of the *global* batch, so the loss and its gradient are
+the same on one replica as on several, however the weights are spread.
 """
 
 from typing import NamedTuple
@@ -93,6 +93,18 @@ class TrainedModel(keras.Model):
     def _progress(self) -> dict:
         means = {name: mean.result() for name, mean in self._means.items()}
         return {"loss": sum(means[f"{name}_loss"] for name in self.term_names), **means}
+
+    def save_own_variables(self, store):
+        """Keeps the state of every dropout too, which Keras leaves out of its files."""
+        for number, state in enumerate(self._random_states()):
+            store[str(number)] = state.numpy()
+
+    def load_own_variables(self, store):
+        for number, state in enumerate(self._random_states()):
+            state.assign(store[str(number)])
+
+    def _random_states(self) -> list[keras.Variable]:
+        return [v for v in self.variables if v.path.endswith("seed_generator_state")]
 
     @property
     def metrics(self):

@@ -48,6 +48,19 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
         }
 
 
+@keras.saving.register_keras_serializable(package="bert_keras")
+class BertAdamW(keras.optimizers.AdamW):
+    """AdamW that never decays biases and norms.
+
+    Keras keeps the names of undecayed variables out of an optimizer's config, so that a
+    saved and loaded AdamW decays them after all; here they belong to the class.
+    """
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.exclude_from_weight_decay(var_names=list(UNDECAYED))
+
+
 def bert_optimizer(
     learning_rate: float,
     total_steps: int,
@@ -71,11 +84,9 @@ def bert_optimizer(
     schedule = WarmupLinearDecay(
         learning_rate, total_steps, int(warmup_share * total_steps)
     )
-    optimizer = keras.optimizers.AdamW(
+    return BertAdamW(
         schedule,
         weight_decay=weight_decay,
         epsilon=1e-6,
         global_clipnorm=clip_norm,
     )
-    optimizer.exclude_from_weight_decay(var_names=list(UNDECAYED))
-    return optimizer

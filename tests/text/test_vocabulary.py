@@ -1,0 +1,126 @@
+"""The vocabulary file. Ids in the names (V01 ...) are those of the public reports."""
+
+import hashlib
+import os
+import subprocess
+import sys
+
+import pytest
+from oracles import SMALL, needs_data, vocabulary_path
+
+from bert_keras import SpecialTokens, Vocabulary, WordPieceTokenizer
+
+FOX = "The quick fox."
+
+
+def written(tmp_path, tokens, newline="\n", start=b""):
+    path = tmp_path / "vocab.txt"
+    path.write_bytes(start + "".join(t + newline for t in tokens).encode())
+    return path
+
+
+def ids_of(path, text=FOX):
+    return WordPieceTokenizer(path)(text)["token_ids"].numpy().tolist()
+
+
+def test_v01_a_blank_line_inside_keeps_its_number(tmp_path):
+    path = written(tmp_path, [*SMALL[:6], "", *SMALL[6:]])
+    assert ids_of(path) == [5, 7, 8, 11, 12]
+
+
+def test_v01_blank_lines_at_the_end_are_ignored(tmp_path):
+    path = written(tmp_path, [*SMALL, "", "", ""])
+    assert ids_of(path) == [5, 6, 7, 10, 11]
+    assert len(Vocabulary.read(path)) == 12
+
+
+@pytest.mark.parametrize(
+    "separator", "\u2028 \u2029 \x85 \x0b \x0c \x1c \x1d \x1e".split(" ")
+)
+def test_v02_a_line_ends_at_a_line_feed_only(tmp_path, separator):
+    path = written(tmp_path, [*SMALL[:6], separator, *SMALL[6:]])
+    assert ids_of(path) == [5, 7, 8, 11, 12]
+    assert len(Vocabulary.read(path)) == 13
+
+
+def test_v03_a_duplicate_is_refused_with_both_lines(tmp_path):
+    path = written(tmp_path, [*SMALL[:6], "the", *SMALL[6:]])
+    with pytest.raises(ValueError, match=r"'the' on lines 6 and 7"):
+        Vocabulary.read(path)
+
+
+@needs_data
+def test_v04_the_locale_does_not_matter(tmp_path):
+    out = tmp_path / "again.txt"
+    code = (
+        "import sys; from bert_keras.text.vocabulary import Vocabulary\n"
+        "v = Vocabulary.read(sys.argv[1]); v.write(sys.argv[2]); print(len(v))"
+    )
+    environment = {
+        **os.environ,
+        "LC_ALL": "C",
+        "PYTHONUTF8": "0",
+        "PYTHONIOENCODING": "cp1252",
+    }
+    source = vocabulary_path("uncased")
+    done = subprocess.run(
+        [sys.executable, "-c", code, source, out],
+        env=environment,
+        capture_output=True,
+        check=True,
+    )
+    assert done.stdout.split() == [b"30522"]
+    assert out.read_bytes() == source.read_bytes()
+    digest = hashlib.sha256(out.read_bytes()).hexdigest()
+    assert digest.startswith("07eced37")
+
+
+@pytest.mark.parametrize("missing", ["[MASK]", "[UNK]", "[PAD]"])
+def test_v07_v08_a_missing_special_token_is_named(missing):
+    with pytest.raises(ValueError, match=rf"Missing: \{missing}"):
+        Vocabulary([token for token in SMALL if token != missing])
+
+
+def test_v07_all_missing_ones_are_named_and_other_names_work():
+    with pytest.raises(ValueError, match=r"Missing: \[CLS\], \[SEP\];"):
+        Vocabulary(["[PAD]", "[UNK]", "[MASK]", "a"])
+    names = SpecialTokens(unk="<unk>")
+    vocabulary = Vocabulary([*SMALL[:1], "<unk>", *SMALL[2:]], names)
+    tokenizer = WordPieceTokenizer(vocabulary)
+    assert tokenizer("zzz")["token_ids"].numpy().tolist() == [1]
+
+
+def test_bom_and_crlf_are_accepted(tmp_path):
+    path = written(tmp_path, SMALL, newline="\r\n", start=b"\xef\xbb\xbf")
+    assert Vocabulary.read(path).tokens == tuple(SMALL)
+
+
+def test_a_line_that_is_not_utf8_is_named(tmp_path):
+    path = tmp_path / "vocab.txt"
+    path.write_bytes(b"[PAD]\nna\xefve\n")
+    with pytest.raises(ValueError, match="line 2"):
+        Vocabulary.read(path)
+
+
+def test_written_and_read_it_is_the_same(tmp_path):
+    vocabulary = Vocabulary([*SMALL[:6], "", "\u2028", *SMALL[6:]])
+    vocabulary.write(tmp_path / "vocab.txt")
+    assert Vocabulary.read(tmp_path / "vocab.txt") == vocabulary
+
+
+def test_nothing_is_half_written(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        Vocabulary(SMALL).write(tmp_path / "absent" / "vocab.txt")
+    vocabulary = Vocabulary([*SMALL, "\ud800"])  # cannot be encoded
+    (tmp_path / "vocab.txt").write_text("before")
+    with pytest.raises(UnicodeEncodeError):
+        vocabulary.write(tmp_path / "vocab.txt")
+    assert [p.name for p in tmp_path.iterdir()] == ["vocab.txt"]
+    assert (tmp_path / "vocab.txt").read_text() == "before"
+
+
+def test_pad_need_not_be_the_first(tmp_path):
+    vocabulary = Vocabulary([*SMALL[1:], "[PAD]"])
+    assert vocabulary.special_ids.pad == 11
+    ids = WordPieceTokenizer(vocabulary)(["the", "the fox"])["token_ids"]
+    assert ids.numpy().tolist() == [[4, 11], [4, 9]]

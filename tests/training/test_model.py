@@ -1,0 +1,86 @@
+"""The step whose losses are means over the global batch."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_keras.training.model import Term, TrainedModel, classification_term
+
+
+def test_a_term_by_hand():
+    """Logits (0, ln 3): probabilities 1/4 and 3/4. Weights 2, 1, 0."""
+    logits = np.tile(np.array([[0.0, np.log(3.0)]], np.float32), (3, 1))
+    term = classification_term(
+        "x", logits, np.array([1, 0, 0]), np.array([2.0, 1.0, 0.0], np.float32)
+    )
+    expected = 2 * -np.log(0.75) + 1 * -np.log(0.25)
+    assert float(term.loss) == pytest.approx(expected, rel=1e-6)
+    assert float(term.correct) == 2.0
+    assert float(term.weight) == 3.0
+
+
+class Linear(TrainedModel):
+    """y = x w + b with a weighted squared error: the arithmetic of report D06."""
+
+    term_names = ("square",)
+
+    def __init__(self):
+        super().__init__()
+        self.dense = keras.layers.Dense(
+            1, kernel_initializer="ones", bias_initializer="zeros"
+        )
+        self.dense.build((None, 2))
+        self.built = True
+        self.make_trackers()
+
+    def terms(self, features, training):
+        error = self.dense(features["x"])[:, 0] ** 2
+        weights = features["weights"]
+        weighted = tf.reduce_sum(error * weights)
+        zero = tf.zeros([])
+        return [Term("square", weighted, zero, tf.reduce_sum(weights))]
+
+
+def fitted(x, weights, batch_size=4):
+    model = Linear()
+    model.compile(optimizer=keras.optimizers.SGD(0.1))
+    data = {"x": x.astype(np.float32), "weights": np.array(weights, np.float32)}
+    dataset = tf.data.Dataset.from_tensor_slices(data).batch(batch_size)
+    history = model.fit(dataset, shuffle=False, verbose=0).history
+    return history, *(weight.ravel() for weight in model.dense.get_weights())
+
+
+def test_d06_the_mean_over_a_batch():
+    history, weights, bias = fitted(np.arange(8).reshape(4, 2), [1, 1, 1, 1])
+    assert history["loss"][0] == pytest.approx(69.0)
+    np.testing.assert_allclose(weights, [-5.2, -6.6], rtol=1e-5)
+    np.testing.assert_allclose(bias, [-1.4], rtol=1e-5)
+
+
+def test_d06_the_weighted_mean_divides_by_the_weight_sum():
+    history, weights, bias = fitted(np.ones((4, 2)), [1, 0, 0, 0])
+    assert history["loss"][0] == pytest.approx(4.0)
+    np.testing.assert_allclose(weights, [0.6, 0.6], rtol=1e-5)
+    np.testing.assert_allclose(bias, [-0.4], rtol=1e-5)
+
+
+def test_a_batch_without_weight_changes_nothing():
+    history, weights, _ = fitted(np.ones((4, 2)), [0, 0, 0, 0])
+    assert history["loss"][0] == 0.0
+    np.testing.assert_array_equal(weights, [1.0, 1.0])
+
+
+@pytest.mark.filterwarnings("ignore:Your input ran out of data")
+def test_the_loss_of_several_batches_is_their_weighted_mean():
+    """A dataset of unknown length ends inside a step: nothing must be counted twice."""
+    model = Linear()
+    model.compile(optimizer="sgd")
+    data = {"x": np.ones((3, 2), np.float32), "weights": np.array([1.0, 3.0, 0.0])}
+    dataset = tf.data.Dataset.from_tensor_slices(data).batch(1).filter(lambda _: True)
+    dataset = dataset.map(
+        lambda row: {**row, "weights": tf.cast(row["weights"], "float32")}
+    )
+    reached = model.evaluate(dataset, verbose=0, return_dict=True)
+    assert reached["loss"] == pytest.approx(4.0)
+    assert float(model.metrics[0].total) == pytest.approx(16.0)
