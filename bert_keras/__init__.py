@@ -1,10 +1,12 @@
 """BERT in Keras: the public names, in the order in which text meets them."""
 
-import os
+import sys
+from pathlib import Path
 
-# TensorFlow's notices about the machine would drown what the command line has to say.
-# Whoever wants them sets the variable; it has no effect once TensorFlow is loaded.
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
+if Path(sys.argv[0]).stem == "bert-keras":  # run as the command, not as a library
+    from bert_keras.quiet import import_tensorflow_quietly
+
+    import_tensorflow_quietly()
 
 # Everything that a .keras file may hold is imported here: Keras finds only classes that
 # are registered.

@@ -39,6 +39,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs one command and returns the exit status."""
     options = _parser().parse_args(arguments)
     results = sys.stdout
+    if hasattr(results, "reconfigure"):
+        results.reconfigure(encoding="utf-8")  # whatever the locale
     try:
         # Whatever a library prints must not get among the results.
         with contextlib.redirect_stdout(sys.stderr):
@@ -283,23 +285,21 @@ def _check(options, results: TextIO) -> int:
 def _batches(pairs: bool) -> Iterator[list[Text]]:
     """Yields the texts on standard input; all of a batch single, or all pairs."""
     batch: list[Text] = []
-    stream = open(sys.stdin.fileno(), encoding="utf-8", newline="\n", closefd=False)
-    with stream:
-        for number, line in enumerate(stream, 1):
-            text = _text_of(line, number, pairs)
-            is_other = batch and isinstance(batch[0], str) != isinstance(text, str)
-            if is_other or len(batch) == _LINES_AT_ONCE:
-                yield batch
-                batch = []
-            batch.append(text)
+    for number, line in enumerate(sys.stdin.buffer, 1):
+        text = _text_of(line, number, pairs)
+        is_other = batch and isinstance(batch[0], str) != isinstance(text, str)
+        if is_other or len(batch) == _LINES_AT_ONCE:
+            yield batch
+            batch = []
+        batch.append(text)
     if batch:
         yield batch
 
 
-def _text_of(line: str, number: int, pairs: bool) -> Text:
+def _text_of(line: bytes, number: int, pairs: bool) -> Text:
     try:
-        text = json.loads(line)
-    except json.JSONDecodeError as error:
+        text = json.loads(line.decode("utf-8"))
+    except ValueError as error:  # UnicodeDecodeError and JSONDecodeError are such
         raise ValueError(f"Line {number} of the input is not JSON: {error}") from error
     if isinstance(text, str):
         return _whole(text)
@@ -307,7 +307,7 @@ def _text_of(line: str, number: int, pairs: bool) -> Text:
     if pairs and is_pair and all(isinstance(part, str) for part in text):
         return tuple(map(_whole, text))
     raise ValueError(
-        f"Line {number} of the input is no text. Received: {line.strip()[:80]}; "
+        f"Line {number} of the input is no text. Received: {str(text)[:80]}; "
         f"allowed: a JSON string{' or a list of two' if pairs else ''}."
     )
 

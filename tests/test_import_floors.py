@@ -8,6 +8,7 @@ import bert_keras
 PACKAGE = Path(bert_keras.__file__).parent
 FLOORS = {
     "features": 0,
+    "quiet": 0,
     "config": 0,
     "text": 1,
     "tokens": 2,

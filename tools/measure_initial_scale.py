@@ -71,7 +71,8 @@ def main() -> None:
             )
             model = BertPretrainer(backbone)
             model.compile(
-                optimizer=bert_optimizer(options.learning_rate, options.steps)
+                optimizer=bert_optimizer(options.learning_rate, options.steps),
+                jit_compile=False,
             )
             model.fit(batches, steps_per_epoch=options.steps, shuffle=False, verbose=0)
             reached = model.evaluate(evaluation, verbose=0, return_dict=True)

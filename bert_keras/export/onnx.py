@@ -112,9 +112,12 @@ def to_onnx(function: Callable, signature: list[tf.TensorSpec]) -> onnx.ModelPro
     """
     traced = tf.function(function, input_signature=signature, autograph=False)
     logging.getLogger("tf2onnx").setLevel(logging.CRITICAL)
-    made, _ = tf2onnx.convert.from_function(
-        traced, input_signature=signature, opset=OPSET
-    )
+    try:
+        made, _ = tf2onnx.convert.from_function(
+            traced, input_signature=signature, opset=OPSET
+        )
+    except Exception as error:  # the converter raises whatever its parts raise
+        raise ExportError(f"The model cannot be converted: {error}") from error
     foreign = {
         f"{node.domain}.{node.op_type}" for node in made.graph.node if node.domain
     }

@@ -32,7 +32,8 @@ from bert_keras.training.progress import ProgressLine
 MODEL_FILE = "model.keras"
 OPTIONS_FILE = "options.json"
 METRICS_FILE = "metrics.json"
-HELD_OUT_EVERY = 20  # each so-manieth document is held out
+HELD_OUT_EVERY = 20  # each twentieth document is held out
+_LEAST_HELD_OUT = 2  # a random second sentence must come from another document
 _SAVE_STEPS = 500
 
 
@@ -77,8 +78,10 @@ class Evaluation(NamedTuple):
 def split_documents(
     documents: Sequence[Document],
 ) -> tuple[list[Document], list[Document]]:
-    """Returns documents to train on, and those held out (none of fewer than 20)."""
+    """Returns documents to train on, and those held out (none of fewer than 40)."""
     held_out = list(documents[HELD_OUT_EVERY - 1 :: HELD_OUT_EVERY])
+    if len(held_out) < _LEAST_HELD_OUT:
+        return list(documents), []
     training = [
         document
         for number, document in enumerate(documents, 1)
@@ -105,7 +108,7 @@ def pretrain(
         out: folder for the model (`model.keras`), options and metrics.
 
     Returns:
-        The model, and the evaluation (None with fewer than 20 documents).
+        The model, and the evaluation (None with fewer than 40 documents).
 
     Raises:
         ValueError: `out` holds a run with other options.

@@ -1,0 +1,61 @@
+"""What README shows, runs."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+import bert_keras
+from bert_keras.cli import _parser
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_keras_example_runs(capsys):
+    (example,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    assert len(example.strip().splitlines()) <= 20
+    names: dict = {}
+    exec(compile(example, "README.md", "exec"), names)
+    assert names["vectors"].shape == (100, 32, 128)
+    assert int(names["model"].optimizer.iterations) == 20
+
+
+def test_every_command_is_parsed_and_listed():
+    rows = re.findall(r"^\| `bert-keras (.*?)`", README, re.MULTILINE)
+    parser = _parser()
+    for row in rows:
+        row = row.replace("CORPUS...", "CORPUS").replace("N ", "5 ")
+        parser.parse_args(shlex.split(row))
+    (commands,) = (a.choices for a in parser._actions if hasattr(a.choices, "keys"))
+    assert {row.split()[0] for row in rows} == set(commands)
+
+
+def test_the_layout_names_what_is_there():
+    layout = README.split("```\nbert_keras/\n")[1].split("```")[0]
+    named = set(re.findall(r"([a-z_]+)(?:\.py|/)", layout))
+    there = {
+        path.stem
+        for path in (ROOT / "bert_keras").iterdir()
+        if path.suffix == ".py" or (path / "__init__.py").exists()
+    }
+    assert named == there - {"__init__", "quiet"}
+
+
+def test_make_has_the_two_commands():
+    targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    for command in re.findall(r"^make (\w+)", README, re.MULTILINE):
+        assert command in targets
+
+
+def test_every_public_name_is_documented_and_there():
+    for name in bert_keras.__all__:
+        value = getattr(bert_keras, name)
+        if callable(value):
+            assert value.__doc__ and len(value.__doc__) > 20, name
+
+
+@pytest.mark.skipif(not (ROOT / ".ci" / "run").exists(), reason="not a checkout")
+def test_ci_runs_make_test():
+    assert "make test" in (ROOT / ".ci" / "run").read_text()
