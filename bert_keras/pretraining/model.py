@@ -18,11 +18,15 @@ from bert_keras.features import (
 )
 from bert_keras.pretraining.heads import GatherPositions, MaskedLMHead
 from bert_keras.tokens.preprocessor import BertPreprocessor
-from bert_keras.training.model import Term, TrainedModel, classification_term
+from bert_keras.training.model import (
+    Term,
+    WeightedMeanTraining,
+    classification_term,
+)
 
 
 @keras.saving.register_keras_serializable(package="bert_keras")
-class BertPretrainer(TrainedModel):
+class BertPretrainer(WeightedMeanTraining, keras.Model):
     """Masked LM and next-sentence prediction on a `BertBackbone`.
 
     The loss is the sum of the two mean cross-entropies (Devlin et al. 2018, A.2), each

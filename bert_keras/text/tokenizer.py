@@ -14,6 +14,10 @@ from bert_keras.text.wordpiece import WordPieces, compile_tables, wordpiece
 COUNTS = "counts"
 OFFSETS = "offsets"
 VOCABULARY_FILE = "vocab.txt"
+_NO_VOCABULARY = (
+    "The tokenizer {!r} has no vocabulary. Received: vocabulary=None; give one to the "
+    "constructor or to set_vocabulary()."
+)
 _REPLACEMENT = 0xFFFD  # what a decoder writes for bytes that are no character
 
 
@@ -130,10 +134,7 @@ class WordPieceTokenizer(keras.layers.Layer):
     def vocabulary(self) -> Vocabulary:
         """The vocabulary."""
         if self._vocabulary is None:
-            raise ValueError(
-                f"The tokenizer {self.name!r} has no vocabulary. Received: "
-                "vocabulary=None; give one to the constructor or to set_vocabulary()."
-            )
+            raise ValueError(_NO_VOCABULARY.format(self.name))
         return self._vocabulary
 
     @property
@@ -149,6 +150,8 @@ class WordPieceTokenizer(keras.layers.Layer):
 
     def call(self, inputs):
         inputs = _checked_inputs(inputs)
+        if not self.has_vocabulary:
+            raise ValueError(_NO_VOCABULARY.format(self.name))
         is_scalar = inputs.shape.rank == 0
         texts = inputs[None] if is_scalar else inputs
         pieces_of = self._compiled if tf.executing_eagerly() else self._pieces

@@ -45,10 +45,14 @@ def classification_term(name, logits, labels, weights) -> Term:
     )
 
 
-class TrainedModel(keras.Model):
-    """A model whose loss is a sum of global weighted means.
+class WeightedMeanTraining:
+    """Training steps whose loss is a sum of global weighted means.
 
-    Subclasses define `terms` and the class attribute `term_names`.
+    A class to mix into a `keras.Model`, before it. It is no model itself: Keras changes
+    the bases of a class of which functional models are made, and would change them for
+    its subclassed siblings too.
+
+    The class it is mixed into defines `terms` and the attribute `term_names`.
     """
 
     term_names: tuple[str, ...] = ()

@@ -5,7 +5,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_keras.training.model import Term, TrainedModel, classification_term
+from bert_keras.training.model import (
+    Term,
+    WeightedMeanTraining,
+    classification_term,
+)
 
 
 def test_a_term_by_hand():
@@ -20,7 +24,7 @@ def test_a_term_by_hand():
     assert float(term.weight) == 3.0
 
 
-class Linear(TrainedModel):
+class Linear(WeightedMeanTraining, keras.Model):
     """y = x w + b with a weighted squared error: the arithmetic of report D06."""
 
     term_names = ("square",)
