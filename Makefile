@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-slow lint
+.PHONY: demo test test-slow test-oldest lint
 
 demo: $(READY)
 	$(BIN)/bert-keras demo
@@ -15,6 +15,14 @@ test: $(READY)
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -m slow
+
+# The lower ends of the ranges in setup.cfg, on the oldest Python.
+OLDEST := tensorflow==2.18.* keras==3.8.* keras-nlp==0.18.* onnx==1.16.* \
+	onnxruntime==1.18.* tf2onnx==1.16.1 numpy==1.26.*
+test-oldest:
+	python3.10 -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install $(OLDEST) --editable ".[test]"
+	.venv-oldest/bin/python -m pytest -m "not slow"
 
 lint: $(READY)
 	$(BIN)/ruff check .

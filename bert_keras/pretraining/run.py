@@ -223,5 +223,6 @@ def _evaluate(model, held_out, tokenizer, rows, options) -> Evaluation:
         epochs=1,
     ).cache()
     baseline = unigram_accuracy(dataset)
-    metrics = model.evaluate(dataset, verbose=0, return_dict=True)
+    reached = model.evaluate(dataset, verbose=0, return_dict=True)
+    metrics = {name: float(value) for name, value in reached.items()}
     return Evaluation(metrics, baseline)
