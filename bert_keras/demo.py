@@ -15,6 +15,7 @@ from bert_keras.pretraining.corpus import Document
 from bert_keras.pretraining.default_corpus import default_documents
 from bert_keras.pretraining.run import (
     MODEL_FILE,
+    AnotherRunError,
     Evaluation,
     PretrainingOptions,
     pretrain,
@@ -50,9 +51,14 @@ def run(out: Path, results: TextIO) -> None:
     out.mkdir(parents=True, exist_ok=True)
     documents = read_corpus(CHARACTERS)
     vocabulary = learn(split_documents(documents)[0])
-    vocabulary.write(out / VOCABULARY_FILE)
     tokenizer = WordPieceTokenizer(vocabulary)
-    model, evaluation = pretrain(documents, tokenizer, OPTIONS, out)
+    try:
+        model, evaluation = pretrain(documents, tokenizer, OPTIONS, out)
+    except AnotherRunError:
+        say("the installed packages, and so the corpus, have changed: starting afresh")
+        (out / MODEL_FILE).unlink()
+        model, evaluation = pretrain(documents, tokenizer, OPTIONS, out)
+    vocabulary.write(out / VOCABULARY_FILE)
     differences = export_model(
         model, out, progress=lambda name: say(f"export and check {name}")
     )

@@ -3,8 +3,10 @@
 import gzip
 import io
 import json
+import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -98,14 +100,17 @@ def test_tokenize(command):
 
 
 def test_tokenize_with_a_model_or_its_vocabulary_is_the_same(folder, command):
-    text = ["The quick [MASK] fox jumps"]
-    _, plain, _ = command("tokenize", "--vocab", folder / "vocab.txt", lines=text)
+    text = ["The quick [MASK] fox"]
+    vocabulary = Vocabulary.read(folder / "vocab.txt")
+    expected = [vocabulary.id(t) for t in ("the", "quick", "[MASK]", "fox")]
+    vocab = ["--vocab", folder / "vocab.txt"]
+    _, out, _ = command("tokenize", *vocab, "--special-tokens", lines=text)
+    assert json.loads(out[0]) == expected
+    _, out, _ = command("tokenize", *vocab, lines=text)
+    assert vocabulary.id("[MASK]") not in json.loads(out[0])
     for name in ("model.keras", "saved_model", "model.onnx", "text_model.onnx"):
         _, out, _ = command("tokenize", "--model", folder / "run" / name, lines=text)
-        ids = json.loads(out[0])
-        assert ids[2] == 4  # the model reads [MASK]
-        assert ids[:2] == json.loads(plain[0])[:2]
-        assert ids[3:] == json.loads(plain[0])[3 - len(ids) :]
+        assert json.loads(out[0]) == expected
 
 
 def test_pretrain_says_what_it_reached_and_goes_on(folder, command):
@@ -177,12 +182,18 @@ def test_check_sees_a_difference(folder, command, tmp_path):
     assert out[-1] == "different answers, beside model.keras"
 
 
-def wrong_commands(folder: Path, tmp: Path) -> dict[str, tuple[str, str]]:
-    """Returns what a user may get wrong: the command and what the line must say."""
+def write_wrong_files(tmp: Path) -> None:
+    (tmp / "one.txt").write_text("One sentence.")
     (tmp / "empty.txt").write_text(" \n\n")
     (tmp / "no_unk.txt").write_text("\n".join(SMALL).replace("[UNK]", "[unknown]"))
     (tmp / "file").write_text("a file")
     (tmp / "bytes.txt").write_bytes(b"\xff\xfe")
+
+
+def wrong_commands(folder: Path, tmp: Path | None) -> dict[str, tuple[str, str]]:
+    """Returns what a user may get wrong: the command and what the line must say."""
+    if tmp:
+        write_wrong_files(tmp)
     corpus, vocab = f"{folder}/corpus.txt", f"--vocab {folder}/vocab.txt"
     model = f"{folder}/run/model.keras"
     return {
@@ -224,6 +235,18 @@ def wrong_commands(folder: Path, tmp: Path) -> dict[str, tuple[str, str]]:
             f"pretrain {corpus} {vocab} --steps 0 --out {tmp}/run",
             "'0' is not an integer of at least 1",
         ),
+        "one sentence": (
+            f"pretrain {tmp}/one.txt {vocab} --out {tmp}/out",
+            "The corpus yields no sentence pair",
+        ),
+        "short rows": (
+            f"pretrain {corpus} {vocab} --sequence-length 3 --out {tmp}/run",
+            "Received: sequence_length=3; allowed: at least 5",
+        ),
+        "bad dropout": (
+            f"pretrain {corpus} {vocab} --dropout 2 --out {tmp}/run",
+            "Received: dropout=2.0",
+        ),
         "missing model": (f"embed --model {tmp}/absent.onnx", "There is no model"),
         "not a model": (f"embed --model {tmp}/file", "is no model"),
         "unknown format": (
@@ -236,14 +259,10 @@ def wrong_commands(folder: Path, tmp: Path) -> dict[str, tuple[str, str]]:
     }
 
 
-KINDS = [
-    "no command", "unknown command", "no size", "no number", "missing corpus",
-    "no words", "too small", "not utf8", "no folder", "no text", "no [UNK]",
-    "unwritable", "unknown size", "no steps", "missing model", "not a model",
-    "unknown format", "export from text", "export into a file", "no such folder",
-]  # fmt: skip
+KINDS = wrong_commands(Path(), None)
 
 
+@pytest.mark.filterwarnings("ignore:The corpus has one document")
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_wrong_is_said_in_one_line(kind, folder, tmp_path, command):
     arguments, said = wrong_commands(folder, tmp_path)[kind]
@@ -251,12 +270,29 @@ def test_what_is_wrong_is_said_in_one_line(kind, folder, tmp_path, command):
     status, out, err = command(*arguments.split())
     assert status == 2
     assert out == []
-    last = err.split("\r")[-1].strip("\n").split("\n")[-1]
-    assert said in last
-    assert "Traceback" not in err
+    # Progress bars aside, standard error holds one line.
+    lines = [line.split("\r")[-1] for line in err.splitlines()]
+    lines = [line for line in lines if not re.match(r"[a-z ]+:.*\[.*\]$", line)]
+    (line,) = (line for line in lines if line.strip())
+    assert line.startswith("bert-keras")
+    assert said in line
     after = {path.name for path in tmp_path.iterdir()} - set(before)
     assert after <= {"out"}  # an empty folder at most
     assert not (tmp_path / "out").exists() or not any((tmp_path / "out").iterdir())
+
+
+def test_a_warning_is_one_line_too(folder, tmp_path, command):
+    (tmp_path / "one.txt").write_text("The quick fox. It rests. It sleeps. It eats.")
+    arguments = f"pretrain {tmp_path}/one.txt --vocab {folder}/vocab.txt --steps 1"
+    arguments += f" --sequence-length 12 --batch-size 2 --out {tmp_path}/run"
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        status, out, err = command(*arguments.split())
+    assert (status, out) == (0, [])
+    lines = [line for line in err.splitlines() if "warning" in line.lower()]
+    assert lines
+    assert all(line.startswith("bert-keras: warning: ") for line in lines)
+    assert "The corpus has one document" in lines[0]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import bert_keras
 PACKAGE = Path(bert_keras.__file__).parent
 FLOORS = {
     "features": 0,
+    "files": 0,
     "quiet": 0,
     "config": 0,
     "text": 1,
@@ -21,8 +22,9 @@ FLOORS = {
     "export": 7,
     "inspect": 7,
     "demo": 8,
-    "cli": 9,
-    "__init__": 10,
+    "commands": 9,
+    "cli": 10,
+    "__init__": 11,
 }
 
 

@@ -28,9 +28,11 @@ class Artefact(Protocol):
     Attributes:
         kind: what it is, for tables.
         preprocessor: text -> features, as the artefact does it.
+        is_quantized: whether its weights are int8.
     """
 
     kind: str
+    is_quantized: bool
     preprocessor: BertPreprocessor
 
     def run(self, texts: Sequence[Text]) -> Outputs:
@@ -41,6 +43,7 @@ class KerasArtefact:
     """A `.keras` file, or a model in memory."""
 
     kind = "Keras"
+    is_quantized = False
 
     def __init__(self, model: keras.Model):
         self._served = ServedModel.of(model)
@@ -56,6 +59,7 @@ class SavedModelArtefact:
     """A SavedModel folder: text through one signature, pairs through the other."""
 
     kind = "SavedModel"
+    is_quantized = False
 
     def __init__(self, path: Path):
         metadata = json.loads((path / METADATA_FILE).read_text(encoding="utf-8"))
@@ -78,6 +82,7 @@ class TextOnnxArtefact:
 
     def __init__(self, session: onnxruntime.InferenceSession, metadata: dict):
         self.preprocessor = preprocessor_from(metadata)
+        self.is_quantized = metadata["is_quantized"]
         self._session = session
 
     def run(self, texts: Sequence[Text]) -> Outputs:
@@ -96,6 +101,7 @@ class IdsOnnxArtefact:
 
     def __init__(self, session: onnxruntime.InferenceSession, metadata: dict):
         self.preprocessor = preprocessor_from(metadata)
+        self.is_quantized = metadata["is_quantized"]
         self._session = session
         self._renamed = _names_of(session)
 

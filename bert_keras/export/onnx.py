@@ -9,6 +9,7 @@ import onnx
 import onnxruntime
 import tensorflow as tf
 import tf2onnx
+from onnxruntime.quantization import QuantType, quantize_dynamic
 
 from bert_keras.export.parts import ServedModel, metadata_of
 from bert_keras.features import (
@@ -66,18 +67,20 @@ def write_ids_onnx(
     dtype = tf.int64 if names == "huggingface" else tf.int32
 
     def encode(token_ids, segment_ids, padding_mask):
-        values = (tf.cast(v, tf.int32) for v in (token_ids, segment_ids, padding_mask))
-        outputs = model.from_features(dict(zip(ENCODER_INPUTS, values, strict=True)))
-        return {
-            renamed.get(name, name): tf.identity(value, name=renamed.get(name, name))
-            for name, value in outputs.items()
-        }
+        values = map(_no_negative, (token_ids, segment_ids, padding_mask))
+        features = dict(zip(ENCODER_INPUTS, values, strict=True))
+        return model.from_features(features, renamed)
 
     signature = [
         tf.TensorSpec([None, None], dtype, name=renamed.get(name, name))
         for name in ENCODER_INPUTS
     ]
     _write(encode, signature, path, metadata_of(model))
+
+
+def _no_negative(ids: tf.Tensor) -> tf.Tensor:
+    """Makes a negative id one that no table has: ONNX would count it from the end."""
+    return tf.where(ids < 0, tf.int32.max, tf.cast(ids, tf.int32))
 
 
 def write_text_onnx(model: ServedModel, path: str | os.PathLike) -> None:
@@ -91,6 +94,39 @@ def write_text_onnx(model: ServedModel, path: str | os.PathLike) -> None:
     """
     signature = [tf.TensorSpec([None, None], tf.int32, name=CODEPOINTS)]
     _write(model.from_text, signature, path, metadata_of(model))
+
+
+def write_int8_onnx(made: str | os.PathLike, path: str | os.PathLike) -> None:
+    """Writes a file with int8 weights, the token table included.
+
+    Weights are scaled channel by channel; activations are quantized as they come, by
+    standard ops (DynamicQuantizeLinear, MatMulInteger). About a quarter of the size.
+
+    Args:
+        made: a file of `write_text_onnx` or `write_ids_onnx`.
+        path: the file to write.
+    """
+    logging.getLogger().addFilter(_is_no_advice)
+    try:
+        quantize_dynamic(
+            os.fspath(made),
+            os.fspath(path),
+            weight_type=QuantType.QInt8,
+            op_types_to_quantize=["MatMul", "Gather"],
+            per_channel=True,
+        )
+    finally:
+        logging.getLogger().removeFilter(_is_no_advice)
+    quantized = onnx.load(os.fspath(path))
+    properties = {entry.key: entry.value for entry in quantized.metadata_props}
+    metadata = {**json.loads(properties[METADATA_KEY]), "is_quantized": True}
+    onnx.helper.set_model_props(quantized, {METADATA_KEY: json.dumps(metadata)})
+    onnx.save(quantized, os.fspath(path))
+
+
+def _is_no_advice(record: logging.LogRecord) -> bool:
+    """Filters the quantizer's advice to preprocess, which the converter has done."""
+    return "pre-processing before quantization" not in record.getMessage()
 
 
 def _write(

@@ -6,9 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from bert_keras.export.artefacts import Artefact, Outputs, Text
-from bert_keras.features import TOKEN_IDS
+from bert_keras.features import MASKED_LM_LOGITS, POOLED_OUTPUT, TOKEN_IDS
 
 TOLERANCE = 1e-5
+QUANTIZED_AGREEMENT = 0.98
 
 # Short and long, empty and blank, several scripts, accents, controls, an emoji, a long
 # word, special tokens typed by a user.
@@ -41,17 +42,34 @@ class Difference(NamedTuple):
         texts: texts that were compared, over all batches.
         wrong_ids: token ids that differ.
         largest: greatest absolute difference of any float output.
+        least_cosine: least cosine between pooled outputs.
+        same_labels: share of the tokens with the same most probable piece; 1.0 for a
+            model without a masked-LM head.
+        is_quantized: whether the artefact's weights are int8.
     """
 
     kind: str
     texts: int
     wrong_ids: int
     largest: float
+    least_cosine: float
+    same_labels: float
+    is_quantized: bool
 
     @property
-    def is_equal(self) -> bool:
-        """Whether all ids are equal and all floats within 1e-5."""
-        return self.wrong_ids == 0 and self.largest <= TOLERANCE
+    def passes(self) -> bool:
+        """All ids are equal, and all floats within 1e-5; or, of int8, near enough."""
+        if self.wrong_ids:
+            return False
+        if self.is_quantized:
+            return min(self.least_cosine, self.same_labels) >= QUANTIZED_AGREEMENT
+        return self.largest <= TOLERANCE
+
+    def __str__(self) -> str:
+        return (
+            f"{self.wrong_ids} wrong ids, floats up to {self.largest:.1e} away, least "
+            f"cosine {self.least_cosine:.4f}, {self.same_labels:.1%} the same pieces"
+        )
 
 
 def compare(
@@ -60,12 +78,24 @@ def compare(
     batches: Sequence[Sequence[Text]] = BATCHES,
 ) -> Difference:
     """Runs both on the same batches."""
-    wrong_ids, largest = 0, 0.0
+    pad = reference.preprocessor.tokenizer.vocabulary.special_ids.pad
+    wrong_ids, largest, cosines, same = 0, 0.0, [], []
     for batch in batches:
         expected, answered = reference.run(batch), other.run(batch)
         wrong_ids += _wrong_ids(expected[TOKEN_IDS], answered[TOKEN_IDS])
         largest = max(largest, _largest_difference(expected, answered))
-    return Difference(other.kind, sum(map(len, batches)), wrong_ids, largest)
+        if wrong_ids == 0 and np.isfinite(largest):
+            cosines.append(_cosines(expected, answered))
+            same.append(_same_labels(expected, answered, pad))
+    return Difference(
+        kind=other.kind,
+        texts=sum(map(len, batches)),
+        wrong_ids=wrong_ids,
+        largest=largest,
+        least_cosine=float(np.min(np.concatenate(cosines))) if cosines else 0.0,
+        same_labels=float(np.mean(np.concatenate(same))) if same else 0.0,
+        is_quantized=other.is_quantized,
+    )
 
 
 def _wrong_ids(expected: np.ndarray, answered: np.ndarray) -> int:
@@ -84,7 +114,21 @@ def _largest_difference(expected: Outputs, answered: Outputs) -> float:
         if found is None or found.shape != value.shape:
             return np.inf
         differences = np.abs(found.astype(np.float64) - value)
-        largest = max(largest, float(differences.max(initial=0.0)))
         if np.isnan(differences).any():
             return np.inf
+        largest = max(largest, float(differences.max(initial=0.0)))
     return largest
+
+
+def _cosines(expected: Outputs, answered: Outputs) -> np.ndarray:
+    one, other = expected[POOLED_OUTPUT], answered[POOLED_OUTPUT]
+    lengths = np.linalg.norm(one, axis=-1) * np.linalg.norm(other, axis=-1)
+    return (one * other).sum(axis=-1) / lengths
+
+
+def _same_labels(expected: Outputs, answered: Outputs, pad: int) -> np.ndarray:
+    is_token = expected[TOKEN_IDS] != pad
+    if MASKED_LM_LOGITS not in expected:
+        return np.ones(is_token.sum(), bool)
+    labels = (o[MASKED_LM_LOGITS].argmax(axis=-1) for o in (expected, answered))
+    return np.equal(*labels)[is_token]

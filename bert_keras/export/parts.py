@@ -15,7 +15,8 @@ class ServedModel(NamedTuple):
     """A Keras model and the preprocessor that makes its features.
 
     Attributes:
-        keras_model: has a method `encode(features) -> outputs`.
+        keras_model: computes in float32, whatever it was trained in, and has a method
+            `encode(features) -> outputs`.
         preprocessor: pads to the longest row of a batch, so that both dimensions of
             every input are free.
     """
@@ -36,11 +37,12 @@ class ServedModel(NamedTuple):
         free = BertPreprocessor(
             preprocessor.tokenizer, preprocessor.sequence_length, pad_to_longest=True
         )
-        return cls(model, free)
+        return cls(model.in_float32(), free)
 
-    def from_features(self, features: dict) -> dict:
-        """Feature dictionary -> outputs."""
-        return _named(self.keras_model.encode(features))
+    def from_features(self, features: dict, names: dict[str, str] = {}) -> dict:  # noqa: B006
+        """Feature dictionary -> outputs, some of them under other names."""
+        outputs = self.keras_model.encode(features)
+        return _named({names.get(key, key): value for key, value in outputs.items()})
 
     def from_text(self, text) -> dict:
         """Strings `[batch]`, or codepoints `[batch, length]` -> outputs and ids."""
@@ -64,6 +66,7 @@ def metadata_of(model: ServedModel) -> dict:
         "vocabulary": list(tokenizer.vocabulary),
         "tokenizer": options,
         "sequence_length": model.preprocessor.sequence_length,
+        "is_quantized": False,
     }
 
 

@@ -14,7 +14,9 @@ from pathlib import Path
 
 Document = list[str]
 
-_SENTENCE_END = re.compile(r"""(?<=[.!?])(["'”’)\]]*)\s+(?=["'“‘(\[]*[A-Z0-9])""")
+_SENTENCE_END = re.compile(
+    r"""([.!?؟।]["'”’)\]]*)\s+(?=["'“‘(\[]*(.))|([。！？][”’」』）]*)\s*"""
+)
 
 
 def read_lines(path: str | os.PathLike) -> Iterator[str]:
@@ -69,5 +71,11 @@ def split_sentences(text: str) -> Document:
     ['He said "no."', 'She left.']
     """
     text = " ".join(text.split())
-    marked = _SENTENCE_END.sub("\\1\n", text)
-    return [sentence for sentence in marked.split("\n") if sentence]
+    sentences, start = [], 0
+    for end in _SENTENCE_END.finditer(text):
+        following = end.group(2)
+        if following is None or not following.islower():
+            sentences.append(text[start : end.end()].strip())
+            start = end.end()
+    sentences.append(text[start:].strip())
+    return [sentence for sentence in sentences if sentence]

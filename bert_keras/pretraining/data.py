@@ -5,6 +5,7 @@ be taken up again at any step. Masks are drawn here, as a batch is made: the sam
 is masked differently in every epoch, and no copies are kept.
 """
 
+import functools
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -20,12 +21,16 @@ from bert_keras.tokens.packer import BertPacker
 
 _TEXTS_AT_ONCE = 1000
 _SPECIAL_TOKENS = 3  # of a pair: [CLS] A [SEP] B [SEP]
+_LEAST_PLACES = 2  # a token of each text
 
 
 def tokenize_documents(
     documents: Iterable[Document], tokenizer: WordPieceTokenizer
 ) -> Iterator[TokenizedDocument]:
-    """Yields each document with its sentences as ids; empty ones are left out."""
+    """Yields each document with its sentences as ids, int32 `[tokens]`.
+
+    Sentences and documents without tokens are left out.
+    """
     batch: list[Document] = []
     waiting = 0
     for document in documents:
@@ -65,49 +70,54 @@ def pretraining_dataset(
 ) -> tf.data.Dataset:
     """Returns batches of features with the labels of both objectives.
 
+    Each is a feature dictionary (`bert_keras.features`) of `token_ids`, `segment_ids`
+    and `padding_mask` `[batch, sequence]`, `mask_positions`, `mask_ids` and
+    `mask_weights` `[batch, predictions]`, and `next_sentence` `[batch]`.
+
     Args:
         documents: tokenized documents.
         packer: makes the rows.
         masker: chooses and hides what masked LM predicts.
-        batch_size: rows of a batch. Without end, an epoch's last, smaller batch is left
-            out; else it is kept.
+        batch_size: rows of a batch; the last of a finite dataset may have fewer.
         seed: of the pairs, their order and the masks.
         epochs: passes over the documents; without end if None.
         first_step: batches to leave out, as a run that is taken up again does.
 
     Raises:
-        ValueError: the documents yield no pair.
+        ValueError: the documents yield no pair, or rows have no room for one.
     """
     places = packer.sequence_length - _SPECIAL_TOKENS
+    if places < _LEAST_PLACES:
+        raise ValueError(
+            "Rows are too short for pairs. Received: sequence_length="
+            f"{packer.sequence_length}; allowed: at least "
+            f"{_SPECIAL_TOKENS + _LEAST_PLACES}."
+        )
 
+    @functools.lru_cache(maxsize=1)
     def pairs_of(epoch: int) -> list[Pair]:
         random = np.random.default_rng([seed, epoch])
         order = [documents[number] for number in random.permutation(len(documents))]
         pairs = list(sentence_pairs(order, places, random))
         return [pairs[number] for number in random.permutation(len(pairs))]
 
+    if not pairs_of(0):
+        raise ValueError(
+            f"The corpus yields no sentence pair. Received: {len(documents)} "
+            "documents; needed: two sentences in one document, or two documents."
+        )
+
     def all_batches() -> Iterator[tuple]:
-        step = 0
-        for epoch in itertools.count() if epochs is None else range(epochs):
-            pairs = pairs_of(epoch)
-            if not pairs:
-                raise ValueError(
-                    "The corpus yields no sentence pair. Received: "
-                    f"{len(documents)} documents; needed: two sentences in one "
-                    "document, or two documents."
-                )
-            for start in range(0, len(pairs), batch_size):
-                batch = pairs[start : start + batch_size]
-                if len(batch) < batch_size and epochs is None:
-                    continue
-                if step >= first_step:
-                    yield (
-                        step,
-                        *_flat(pair.first for pair in batch),
-                        *_flat(pair.second for pair in batch),
-                        [int(pair.is_next) for pair in batch],
-                    )
-                step += 1
+        numbers = itertools.count() if epochs is None else range(epochs)
+        pairs = (pair for epoch in numbers for pair in pairs_of(epoch))
+        for step in itertools.count():
+            batch = list(itertools.islice(pairs, batch_size))
+            if not batch:
+                return
+            if step >= first_step:
+                first = _flat(pair.first for pair in batch)
+                second = _flat(pair.second for pair in batch)
+                yield step, *first, *second, [int(pair.is_next) for pair in batch]
 
     def to_features(step, first, first_lengths, second, second_lengths, is_next):
         rows = tf.RaggedTensor.from_row_lengths
@@ -120,8 +130,8 @@ def pretraining_dataset(
         all_batches, output_signature=(tf.TensorSpec([], tf.int32), *[numbers] * 5)
     )
     if epochs is not None:
-        counts = (-(-len(pairs_of(epoch)) // batch_size) for epoch in range(epochs))
-        left = max(sum(counts) - first_step, 0)
+        pairs = sum(len(pairs_of(epoch)) for epoch in range(epochs))
+        left = max(-(-pairs // batch_size) - first_step, 0)
         dataset = dataset.apply(tf.data.experimental.assert_cardinality(left))
     return dataset.map(to_features, num_parallel_calls=2).prefetch(4)
 

@@ -83,6 +83,7 @@ class BertPretrainer(WeightedMeanTraining, keras.Model):
             NEXT_SENTENCE_LOGITS: next_sentence_head(encoded[POOLED_OUTPUT]),
         }
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
+        self.dtype_policy = dtype  # so that compile() scales the loss of float16
         self.backbone = backbone
         self.masked_lm_head = masked_lm_head
         self.next_sentence_head = next_sentence_head
@@ -137,6 +138,15 @@ class BertPretrainer(WeightedMeanTraining, keras.Model):
             MASKED_LM_LOGITS: self.masked_lm_head(encoded[SEQUENCE_OUTPUT]),
             NEXT_SENTENCE_LOGITS: self.next_sentence_head(encoded[POOLED_OUTPUT]),
         }
+
+    def in_float32(self) -> "BertPretrainer":
+        """Returns the model that computes in float32 with the same weights."""
+        if self.backbone.dtype_policy.compute_dtype == "float32":
+            return self
+        config = {**self.backbone.get_config(), "dtype": "float32"}
+        full = BertPretrainer(BertBackbone.from_config(config), self.preprocessor)
+        full.set_weights(self.get_weights())
+        return full
 
     def get_config(self):
         return {

@@ -60,8 +60,10 @@ def _pairs_of(documents, number, places, random, short_probability) -> Iterator[
     while position < len(document):
         gathered.append(document[position])
         position += 1
-        length = sum(map(len, gathered))
-        if length < target and position < len(document):
+        is_full = sum(map(len, gathered)) >= target
+        # Without another document to draw from, a pair takes two of this one.
+        is_full &= len(gathered) > 1 or len(documents) > 1
+        if not is_full and position < len(document):
             continue
         cut = int(random.integers(1, len(gathered))) if len(gathered) > 1 else 1
         first, rest = np.concatenate(gathered[:cut]), gathered[cut:]

@@ -12,6 +12,7 @@ import keras
 import tensorflow as tf
 from tqdm import tqdm
 
+from bert_keras.config import size_named
 from bert_keras.encoder.backbone import BertBackbone
 from bert_keras.pretraining.corpus import Document
 from bert_keras.pretraining.data import (
@@ -61,6 +62,26 @@ class PretrainingOptions:
     dropout: float = 0.1
     seed: int = 0
 
+    def __post_init__(self):
+        size_named(self.size)
+        for name, is_allowed, allowed in (
+            ("steps", self.steps >= 1, "at least 1"),
+            ("sequence_length", self.sequence_length >= 5, "at least 5"),
+            ("batch_size", self.batch_size >= 1, "at least 1"),
+            ("predictions", self.predictions >= 1, "at least 1"),
+            ("learning_rate", self.learning_rate > 0, "above 0"),
+            ("dropout", 0 <= self.dropout < 1, "0 up to, but not, 1"),
+            ("seed", 0 <= self.seed < 1 << 31, "0 to 2147483647"),
+        ):
+            if not is_allowed:
+                raise ValueError(
+                    f"Received: {name}={getattr(self, name)!r}; allowed: {allowed}."
+                )
+
+
+class AnotherRunError(ValueError):
+    """A folder holds a run that is not the one asked for."""
+
 
 class Evaluation(NamedTuple):
     """What a run reached on the held-out documents.
@@ -78,7 +99,10 @@ class Evaluation(NamedTuple):
 def split_documents(
     documents: Sequence[Document],
 ) -> tuple[list[Document], list[Document]]:
-    """Returns documents to train on, and those held out (none of fewer than 40)."""
+    """Returns the documents to train on, and each twentieth, to be held out.
+
+    With fewer than 40 documents none is held out.
+    """
     held_out = list(documents[HELD_OUT_EVERY - 1 :: HELD_OUT_EVERY])
     if len(held_out) < _LEAST_HELD_OUT:
         return list(documents), []
@@ -111,11 +135,12 @@ def pretrain(
         The model, and the evaluation (None with fewer than 40 documents).
 
     Raises:
-        ValueError: `out` holds a run with other options.
+        AnotherRunError: `out` holds a run of another corpus, vocabulary or options.
     """
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)
-    _claim(out, options, tokenizer)
+    wanted = _described(documents, tokenizer, options)
+    _refuse_another_run(out, wanted)
     keras.utils.set_random_seed(options.seed)
     model = _model(out, tokenizer, options)
     done = int(model.optimizer.iterations)
@@ -129,6 +154,7 @@ def pretrain(
             seed=options.seed,
             first_step=done,
         )
+        write_json(wanted, out / OPTIONS_FILE)
         model.fit(
             dataset,
             steps_per_epoch=options.steps - done,
@@ -146,24 +172,32 @@ def pretrain(
     return model, evaluation
 
 
-def _claim(out: Path, options: PretrainingOptions, tokenizer) -> None:
-    """Writes the options of a new run, or checks those of one that is taken up."""
+def _described(documents, tokenizer, options: PretrainingOptions) -> dict:
+    """Returns all that decides a run, as JSON values."""
+    corpus = hashlib.sha256()
+    for document in documents:
+        corpus.update("\n".join(document).encode() + b"\n\n")
     tokens = "\n".join(tokenizer.vocabulary).encode()
-    wanted = {
+    config = tokenizer.get_config()
+    for name in ("name", "trainable", "dtype"):
+        config.pop(name)
+    return {
         **dataclasses.asdict(options),
+        "corpus": corpus.hexdigest(),
         "vocabulary": hashlib.sha256(tokens).hexdigest(),
-        "lowercase": tokenizer.lowercase,
-        "strip_accents": tokenizer.strip_accents,
-        "rules": tokenizer.rules,
+        **config,
     }
+
+
+def _refuse_another_run(out: Path, wanted: dict) -> None:
+    """Raises if `out` holds a model of other options; one never saved is no run yet."""
     path = out / OPTIONS_FILE
-    if not path.exists():
-        write_json(wanted, path)
+    if not (path.exists() and (out / MODEL_FILE).exists()):
         return
     found = json.loads(path.read_text(encoding="utf-8"))
     for name, value in wanted.items():
         if found.get(name) != value:
-            raise ValueError(
+            raise AnotherRunError(
                 f"{out} holds another run. Received: {name}={value!r}; allowed: "
                 f"{name}={found.get(name)!r}, as it was begun, or another folder."
             )
@@ -180,11 +214,9 @@ def _model(out: Path, tokenizer, options: PretrainingOptions) -> BertPretrainer:
         dropout=options.dropout,
     )
     # The model is asked by writing [MASK] in a text; the corpus is plain text.
+    mask = tokenizer.vocabulary.special_tokens.mask
     reader = WordPieceTokenizer.from_config(
-        {
-            **tokenizer.get_config(),
-            "special_tokens_in_text": [tokenizer.vocabulary.special_tokens.mask],
-        }
+        {**tokenizer.get_config(), "special_tokens_in_text": [mask]}
     )
     reader.set_vocabulary(tokenizer.vocabulary)
     preprocessor = BertPreprocessor(

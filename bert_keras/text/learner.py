@@ -16,8 +16,8 @@ from itertools import pairwise
 
 from bert_keras.features import SpecialTokens
 from bert_keras.text.rules import WORD_LIMITS, normalization, translation
+from bert_keras.text.tables import SUFFIX_PREFIX
 from bert_keras.text.vocabulary import Vocabulary
-from bert_keras.text.wordpiece import SUFFIX_PREFIX
 
 
 def count_words(
@@ -37,6 +37,11 @@ def count_words(
         lowercase, strip_accents, rules: as `WordPieceTokenizer`.
         special_tokens: names that are not counted.
     """
+    if isinstance(lines, str):
+        raise ValueError(
+            f"Text comes in pieces. Received: the string {lines[:40]!r}; allowed: a "
+            "list or another iterable of strings."
+        )
     chunks: Counter[str] = Counter()
     for line in lines:
         # Split at plain spaces alone: what else ends a word, the table knows.

@@ -8,8 +8,9 @@ import tensorflow as tf
 
 from bert_keras.features import TOKEN_IDS, SpecialTokens
 from bert_keras.text.rules import CODEPOINTS, WORD_LIMITS, normalization
+from bert_keras.text.tables import compile_tables
 from bert_keras.text.vocabulary import Vocabulary, as_vocabulary
-from bert_keras.text.wordpiece import WordPieces, compile_tables, wordpiece
+from bert_keras.text.wordpiece import WordPieces, wordpiece
 
 COUNTS = "counts"
 OFFSETS = "offsets"
@@ -41,7 +42,8 @@ class WordPieceTokenizer(keras.layers.Layer):
             able to insert [SEP]. Recognised as they are written, case included.
         max_characters_per_word: a longer word becomes one [UNK]. Counted after
             normalisation; defaults to the rule set's own limit (huggingface: 100).
-        special_tokens: names of the five special tokens.
+        special_tokens: names of the five special tokens; those of a `Vocabulary` are
+            known, and other vocabularies have the names of 2018 without it.
         sequence_length: pad or cut every row to this many tokens; without it, rows are
             padded to the longest.
         ragged: return ragged tensors in place of padded ones.
@@ -80,7 +82,7 @@ class WordPieceTokenizer(keras.layers.Layer):
         rules: str = "huggingface",
         special_tokens_in_text: bool | Sequence[str] = False,
         max_characters_per_word: int | None = None,
-        special_tokens: SpecialTokens = SpecialTokens(),
+        special_tokens: SpecialTokens | None = None,
         sequence_length: int | None = None,
         ragged: bool = False,
         offsets: bool = False,
@@ -89,6 +91,9 @@ class WordPieceTokenizer(keras.layers.Layer):
         super().__init__(**kwargs)
         self.lowercase = lowercase
         self.strip_accents = lowercase if strip_accents is None else strip_accents
+        if special_tokens is None:
+            is_known = isinstance(vocabulary, Vocabulary)
+            special_tokens = vocabulary.special_tokens if is_known else SpecialTokens()
         self._special_tokens = SpecialTokens(*special_tokens)
         self.rules = rules
         if not isinstance(special_tokens_in_text, bool):
@@ -116,7 +121,13 @@ class WordPieceTokenizer(keras.layers.Layer):
     ) -> None:
         """Sets the vocabulary of a layer that was made without one."""
         names = SpecialTokens(*self._special_tokens)
-        self._vocabulary = as_vocabulary(vocabulary, names)
+        vocabulary = as_vocabulary(vocabulary, names)
+        if vocabulary.special_tokens != names:
+            raise ValueError(
+                "The vocabulary has other special tokens. Received: "
+                f"{', '.join(vocabulary.special_tokens)}; allowed: {', '.join(names)}."
+            )
+        self._vocabulary = vocabulary
         # Compiled once for eager calls, so that they neither retrace nor copy constants
         # of a megabyte. In closures, which Keras does not track and export.
         by_type = {
@@ -144,12 +155,12 @@ class WordPieceTokenizer(keras.layers.Layer):
 
     def __call__(self, inputs, **kwargs):
         # Keras would take a list of strings for a list of tensors.
-        if not isinstance(inputs, keras.KerasTensor):
-            inputs = tf.convert_to_tensor(inputs)
-        return super().__call__(inputs, **kwargs)
+        return super().__call__(as_text(inputs), **kwargs)
 
     def call(self, inputs):
-        inputs = _checked_inputs(inputs)
+        _check_inputs(inputs)
+        if inputs.dtype != tf.string:
+            inputs = tf.cast(inputs, tf.int32)
         if not self.has_vocabulary:
             raise ValueError(_NO_VOCABULARY.format(self.name))
         is_scalar = inputs.shape.rank == 0
@@ -237,6 +248,12 @@ class WordPieceTokenizer(keras.layers.Layer):
         return outputs
 
     def compute_output_spec(self, inputs):
+        _check_inputs(inputs)
+        if self.ragged:
+            raise ValueError(
+                "A functional model needs padded ids. Received: ragged=True; allowed: "
+                "ragged=False."
+            )
         batch = tuple(inputs.shape[:1])
         sequence = (*batch, self.sequence_length)
         shapes = {TOKEN_IDS: sequence, COUNTS: batch}
@@ -279,16 +296,23 @@ class WordPieceTokenizer(keras.layers.Layer):
         self.set_vocabulary(os.path.join(dir_path, VOCABULARY_FILE))
 
 
-def _checked_inputs(inputs: tf.Tensor) -> tf.Tensor:
-    rank = inputs.shape.rank
-    if inputs.dtype == tf.string and rank in (0, 1):
+def as_text(inputs):
+    """Makes a tensor of strings or codepoints from whatever a caller has."""
+    if isinstance(inputs, keras.KerasTensor):
         return inputs
-    if inputs.dtype.is_integer and rank == 2:
-        return tf.cast(inputs, tf.int32)
+    if isinstance(inputs, list | tuple) and not inputs:
+        return tf.constant([], tf.string)
+    return tf.convert_to_tensor(inputs)
+
+
+def _check_inputs(inputs) -> None:
+    dtype, rank = keras.backend.standardize_dtype(inputs.dtype), len(inputs.shape)
+    if (dtype == "string" and rank in (0, 1)) or ("int" in dtype and rank == 2):
+        return
     raise ValueError(
-        f"The tokenizer cannot read its input. Received: {inputs.dtype.name} of shape "
-        f"{inputs.shape}; allowed: strings of rank 0 or 1, or integer codepoints "
-        "[batch, length]."
+        f"The tokenizer cannot read its input. Received: {dtype} of shape "
+        f"{tuple(inputs.shape)}; allowed: strings of rank 0 or 1, or integer "
+        "codepoints [batch, length]."
     )
 
 

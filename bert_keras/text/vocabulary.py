@@ -6,11 +6,11 @@ Unicode-aware line splitter would move every later id by one.
 """
 
 import os
-import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from bert_keras.features import SpecialTokens
+from bert_keras.files import replacing
 
 
 class Vocabulary(Sequence):
@@ -25,8 +25,9 @@ class Vocabulary(Sequence):
         source: where the tokens came from, for error messages.
 
     Raises:
-        ValueError: a token stands twice (naming it and both lines, counted from 1), or
-            special tokens are missing (naming all of them).
+        ValueError: a token stands twice (naming it and both lines, counted from 1), a
+            token cannot stand on a line of UTF-8, or special tokens are missing (naming
+            all of them).
     """
 
     def __init__(
@@ -39,6 +40,12 @@ class Vocabulary(Sequence):
         self.special_tokens = SpecialTokens(*special_tokens)
         self._ids: dict[str, int] = {}
         for number, token in enumerate(self.tokens):
+            if "\n" in token or token.endswith("\r") or not _is_utf8(token):
+                raise ValueError(
+                    f"{source} holds a token that cannot stand on a line of its own. "
+                    f"Received: {token!r} on line {number + 1}; allowed: UTF-8 without "
+                    "line ends."
+                )
             if token and self._ids.setdefault(token, number) != number:
                 raise ValueError(
                     f"{source} holds a token twice. Received: {token!r} on lines "
@@ -78,17 +85,9 @@ class Vocabulary(Sequence):
 
     def write(self, path: str | os.PathLike) -> None:
         """Writes the tokens, one a line, beside `path` first and then renamed."""
-        path = Path(path)
-        text = "".join(token + "\n" for token in self.tokens).encode("utf-8")
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(text)
-            os.chmod(temporary, 0o644)
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        text = "".join(token + "\n" for token in self.tokens)
+        with replacing(path) as temporary:
+            temporary.write_bytes(text.encode("utf-8"))
 
     def id(self, token: str) -> int:
         """Returns the id of a token; a `KeyError` names a token that is not there."""
@@ -135,3 +134,8 @@ def _without_trailing_blanks(tokens: list[str]) -> list[str]:
     while tokens and not tokens[-1]:
         tokens.pop()
     return tokens
+
+
+def _is_utf8(token: str) -> bool:
+    """False for halves of surrogate pairs, which a string can hold and UTF-8 cannot."""
+    return not any("\ud800" <= character <= "\udfff" for character in token)

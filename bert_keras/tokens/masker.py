@@ -87,7 +87,8 @@ class MaskedLMMasker(keras.layers.Layer):
     def call(self, features, seed):
         features = dict(features)
         is_single_row = features[TOKEN_IDS].shape.rank == 1
-        ids, real = features[TOKEN_IDS], features[PADDING_MASK]
+        ids = tf.cast(features[TOKEN_IDS], tf.int32)
+        real = features[PADDING_MASK]
         if is_single_row:
             ids, real = ids[None], real[None]
         seeds = tf.unstack(

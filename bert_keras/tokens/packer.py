@@ -50,7 +50,7 @@ class BertPacker(keras.layers.Layer):
         self.sequence_length = sequence_length
         self.cls_id, self.sep_id, self.pad_id = cls_id, sep_id, pad_id
         self.pad_to_longest = pad_to_longest
-        _places(sequence_length, texts=1)
+        check_room(sequence_length, texts=1)
         self.built = True
 
     def call(self, first, second=None):
@@ -90,6 +90,12 @@ def pack(
 ) -> dict[str, tf.Tensor]:
     """Packs one or two texts; arguments and result are those of `BertPacker`."""
     texts = [_Tokens.of(text) for text in texts]
+    shapes = [text.counts.shape for text in texts]
+    if not shapes[0].is_compatible_with(shapes[-1]):
+        raise ValueError(
+            f"Text A and text B do not fit together. Received: batches of shape "
+            f"{shapes[0]} and {shapes[-1]}; allowed: the same for both."
+        )
     is_single_row = texts[0].counts.shape.rank == 0
     if is_single_row:
         texts = [text.batched() for text in texts]
@@ -127,8 +133,12 @@ def feature_spec(batch: tuple, length: int | None) -> dict[str, keras.KerasTenso
     }
 
 
-def _places(sequence_length: int, texts: int) -> int:
-    """Returns how many tokens of text fit in beside the special tokens."""
+def check_room(sequence_length: int, texts: int) -> int:
+    """Returns how many tokens of text fit in beside the special tokens.
+
+    Raises:
+        ValueError: not even the special tokens do.
+    """
     least = texts + 1
     if not isinstance(sequence_length, int) or sequence_length < least:
         raise ValueError(
@@ -140,7 +150,7 @@ def _places(sequence_length: int, texts: int) -> int:
 
 
 def _trim(counts: list[tf.Tensor], sequence_length: int) -> list[tf.Tensor]:
-    places = _places(sequence_length, texts=len(counts))
+    places = check_room(sequence_length, texts=len(counts))
     if len(counts) == 1:
         return [tf.minimum(counts[0], places)]
     first, second = counts

@@ -1,10 +1,9 @@
 """`BertPreprocessor`: text or text pair -> feature dictionary."""
 
 import keras
-import tensorflow as tf
 
-from bert_keras.text.tokenizer import WordPieceTokenizer
-from bert_keras.tokens.packer import feature_spec, pack
+from bert_keras.text.tokenizer import WordPieceTokenizer, as_text
+from bert_keras.tokens.packer import check_room, feature_spec, pack
 
 
 @keras.saving.register_keras_serializable(package="bert_keras")
@@ -44,6 +43,7 @@ class BertPreprocessor(keras.layers.Layer):
                 f"tokenizer with sequence_length={tokenizer.sequence_length}; allowed: "
                 "None."
             )
+        check_room(sequence_length, texts=1)
         self.tokenizer = tokenizer
         self.sequence_length = sequence_length
         self.pad_to_longest = pad_to_longest
@@ -51,11 +51,7 @@ class BertPreprocessor(keras.layers.Layer):
 
     def __call__(self, first, second=None, **kwargs):
         texts = [first] if second is None else [first, second]
-        texts = [
-            text if isinstance(text, keras.KerasTensor) else tf.convert_to_tensor(text)
-            for text in texts
-        ]
-        return super().__call__(*texts, **kwargs)
+        return super().__call__(*map(as_text, texts), **kwargs)
 
     def call(self, first, second=None):
         special_ids = self.tokenizer.vocabulary.special_ids

@@ -2,28 +2,22 @@
 
 import json
 import os
-import tempfile
-from pathlib import Path
 
 import keras
+
+from bert_keras.files import replacing
 
 
 def save_model(model: keras.Model, path: str | os.PathLike) -> None:
     """Saves a `.keras` file beside `path`, then renames it: never half a file there."""
-    path = Path(path)
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".saving-") as folder:
-        temporary = Path(folder) / path.name
+    with replacing(path) as temporary:
         model.save(temporary)
-        os.replace(temporary, path)
 
 
 def write_json(value, path: str | os.PathLike) -> None:
     """Writes JSON beside `path`, then renames it."""
-    path = Path(path)
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".saving-") as folder:
-        temporary = Path(folder) / path.name
+    with replacing(path) as temporary:
         temporary.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
-        os.replace(temporary, path)
 
 
 class SaveEvery(keras.callbacks.Callback):

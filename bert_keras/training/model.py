@@ -69,29 +69,33 @@ class WeightedMeanTraining:
         """Returns the parts of the loss on a batch of features and labels."""
         raise TypeError(f"{type(self).__name__} does not define terms().")
 
-    def train_step(self, features):
+    def train_step(self, data):
         with tf.GradientTape() as tape:
-            loss = self._loss(self.terms(features, training=True))
+            loss = self._loss(self.terms(_features_alone(data), training=True))
             scaled = self.optimizer.scale_loss(loss)
         variables = self.trainable_weights
         gradients = tape.gradient(scaled, variables)
         self.optimizer.apply_gradients(zip(gradients, variables, strict=True))
         return self._progress()
 
-    def test_step(self, features):
-        self._loss(self.terms(features, training=False))
+    def test_step(self, data):
+        self._loss(self.terms(_features_alone(data), training=False))
         return self._progress()
 
     def _loss(self, terms: list[Term]) -> tf.Tensor:
-        """Returns this replica's share of the global loss, and counts it."""
+        """Returns this replica's share of the global loss, and counts all of it."""
         replica = tf.distribute.get_replica_context()
         share = 0.0
         for term in terms:
-            weight = replica.all_reduce(tf.distribute.ReduceOp.SUM, term.weight)
+            sums = tf.stack([term.loss, term.correct, term.weight])
+            sums = replica.all_reduce(
+                tf.distribute.ReduceOp.SUM, tf.stop_gradient(sums)
+            )
+            loss, correct, weight = tf.unstack(sums)
             share += tf.math.divide_no_nan(term.loss, weight)
-            for kind, value in (("loss", term.loss), ("accuracy", term.correct)):
-                mean = tf.math.divide_no_nan(value, term.weight)
-                self._means[f"{term.name}_{kind}"].update_state(mean, term.weight)
+            for kind, value in (("loss", loss), ("accuracy", correct)):
+                mean = tf.math.divide_no_nan(value, weight)
+                self._means[f"{term.name}_{kind}"].update_state(mean, weight)
         return share
 
     def _progress(self) -> dict:
@@ -105,7 +109,8 @@ class WeightedMeanTraining:
 
     def load_own_variables(self, store):
         for number, state in enumerate(self._random_states()):
-            state.assign(store[str(number)])
+            if str(number) in store:  # not in a file of a model without dropout
+                state.assign(store[str(number)])
 
     def _random_states(self) -> list[keras.Variable]:
         return [v for v in self.variables if v.path.endswith("seed_generator_state")]
@@ -113,3 +118,13 @@ class WeightedMeanTraining:
     @property
     def metrics(self):
         return list(self._means.values())
+
+
+def _features_alone(data) -> dict:
+    features, labels, weights = keras.utils.unpack_x_y_sample_weight(data)
+    if labels is not None or weights is not None:
+        raise ValueError(
+            "Labels and weights belong into the feature dictionary. Received: y or "
+            "sample_weight beside it; allowed: x alone."
+        )
+    return features

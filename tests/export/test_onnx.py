@@ -50,6 +50,18 @@ def test_o04_both_dimensions_are_free(model, exported):
             np.testing.assert_allclose(value, expected[output], atol=1e-5)
 
 
+@pytest.mark.parametrize("wrong", [-1, 54])
+@pytest.mark.parametrize("name", ["token_ids", "segment_ids"])
+def test_e01_an_id_outside_its_table_is_an_error_there_too(exported, wrong, name):
+    runtime = session(str(exported[0] / "model.onnx"))
+    names = ("token_ids", "segment_ids", "padding_mask")
+    feeds = {key: np.zeros((1, 3), np.int32) for key in names}
+    runtime.run(None, feeds)
+    feeds[name][0, 1] = wrong
+    with pytest.raises(onnxruntime.capi.onnxruntime_pybind11_state.InvalidArgument):
+        runtime.run(None, feeds)
+
+
 def test_o02_three_texts_at_once_are_three_texts_one_by_one(exported):
     folder, _ = exported
     runtime = session(str(folder / "text_model.onnx"))

@@ -93,9 +93,21 @@ def test_a_corpus_without_pairs_is_refused():
     only = [[np.array([5, 6], np.int32)]]
     with (
         pytest.warns(UserWarning, match="one document"),
-        pytest.raises(tf.errors.InvalidArgumentError, match="no sentence pair"),
+        pytest.raises(ValueError, match="no sentence pair. Received: 1 documents"),
     ):
-        arrays(dataset(only), 1)
+        dataset(only)
+
+
+def test_rows_without_room_are_refused(documents):
+    ids = Vocabulary(SMALL).special_ids
+    packer = BertPacker(4, cls_id=ids.cls, sep_id=ids.sep, pad_id=ids.pad)
+    with pytest.raises(ValueError, match="sequence_length=4; allowed: at least 5"):
+        pretraining_dataset(documents, packer, None, batch_size=2, seed=0)
+
+
+def test_a_corpus_smaller_than_a_batch_fills_it_from_several_epochs(documents):
+    (batch,) = arrays(dataset(documents[:3], batch_size=50), 1)
+    assert batch["token_ids"].shape == (50, 10)
 
 
 def test_the_accuracy_of_the_most_frequent_piece_by_hand():

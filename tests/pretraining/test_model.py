@@ -160,6 +160,35 @@ def test_jit_compiled_it_gives_the_same_loss(small_backbone, labelled):
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
 
 
+def test_weights_of_a_model_without_dropout_go_on_with_it(small_vocabulary, tmp_path):
+    def made(dropout):
+        backbone = BertBackbone(12, 1, 1, 4, 4, dropout, max_sequence_length=8)
+        return BertPretrainer(backbone)
+
+    still = made(0.0)
+    still.save_weights(tmp_path / "still.weights.h5")
+    moving = made(0.1)
+    moving.load_weights(tmp_path / "still.weights.h5")
+    for mine, theirs in zip(still.weights, moving.weights, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def test_the_loss_of_a_float16_model_is_scaled():
+    backbone = BertBackbone(12, 1, 1, 4, 4, dtype="mixed_float16")
+    model = BertPretrainer(backbone)
+    model.compile(optimizer=bert_optimizer(1e-3, 10))
+    assert isinstance(model.optimizer, keras.optimizers.LossScaleOptimizer)
+
+
+def test_train_on_batch_takes_a_dictionary_and_refuses_labels_beside_it(
+    small_pretrainer, labelled
+):
+    small_pretrainer.compile(optimizer="sgd")
+    small_pretrainer.train_on_batch(labelled(4))
+    with pytest.raises(ValueError, match="belong into the feature dictionary"):
+        small_pretrainer.train_on_batch(labelled(4), np.zeros(4))
+
+
 @pytest.mark.parametrize(("rows", "fits"), [(10, False), (12, True), (16, True)])
 def test_v06_the_vocabulary_must_fit_the_table(rows, fits):
     backbone = BertBackbone(rows, 1, 1, 4, 4, max_sequence_length=8)

@@ -65,6 +65,14 @@ def test_m05_one_document_has_real_pairs_only_and_a_warning():
     assert all(pair.is_next for pair in made)
 
 
+def test_one_document_of_long_sentences_has_pairs_too():
+    long = [[np.arange(200, dtype=np.int32) + 200 * n for n in range(10)]]
+    with pytest.warns(UserWarning, match="one document"):
+        made = list(sentence_pairs(long, 125, np.random.default_rng(0)))
+    assert len(made) == 5
+    assert all(pair.second[0] == pair.first[-1] + 1 for pair in made)
+
+
 def test_rows_are_filled_but_for_the_short_ones():
     def lengths(probability):
         made = pairs(5, 16, sentences=200, short_probability=probability)

@@ -96,6 +96,40 @@ def test_another_run_s_folder_is_refused(tmp_path, tokenizer):
     assert (tmp_path / MODEL_FILE).read_bytes() == before
 
 
+def test_another_corpus_is_another_run(tmp_path, tokenizer):
+    pretrain(DOCUMENTS, tokenizer, OPTIONS, tmp_path)
+    with pytest.raises(ValueError, match="corpus="):
+        pretrain(DOCUMENTS[1:], tokenizer, OPTIONS, tmp_path)
+
+
+def test_a_run_that_never_began_may_be_corrected(tmp_path, tokenizer):
+    with (
+        pytest.warns(UserWarning, match="one document"),
+        pytest.raises(ValueError, match="no sentence pair"),
+    ):
+        pretrain([["fox"]], tokenizer, OPTIONS, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    pretrain(DOCUMENTS, tokenizer, OPTIONS, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("size", "huge"),
+        ("steps", 0),
+        ("sequence_length", 4),
+        ("batch_size", 0),
+        ("predictions", 0),
+        ("learning_rate", 0.0),
+        ("dropout", 1.0),
+        ("seed", -1),
+    ],
+)
+def test_bad_options_are_refused(name, value):
+    with pytest.raises(ValueError, match=f"{value}.*allowed"):
+        PretrainingOptions(**{name: value})
+
+
 def test_a_finished_run_is_not_trained_further(tmp_path, tokenizer):
     first, _ = pretrain(DOCUMENTS, tokenizer, OPTIONS, tmp_path)
     again, _ = pretrain(DOCUMENTS, tokenizer, OPTIONS, tmp_path)

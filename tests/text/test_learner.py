@@ -79,6 +79,8 @@ def test_rare_characters_leave_the_alphabet():
 def test_a_corpus_without_words_is_refused():
     with pytest.raises(ValueError, match="no words"):
         learn_vocabulary(count_words(["", " \n "]), 100)
+    with pytest.raises(ValueError, match="the string 'one text'"):
+        count_words("one text")
 
 
 def test_frequent_words_stay_whole_and_progress_is_told():

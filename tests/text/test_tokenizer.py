@@ -185,13 +185,15 @@ NON_DEFAULT = {
     "strip_accents": True,
     "special_tokens_in_text": ["[MASK]", "[SEP]"],
     "max_characters_per_word": 4,
+    "special_tokens": ["[PAD]", "<unk>", "[CLS]", "[SEP]", "[MASK]"],
     "sequence_length": 7,
     "offsets": True,
 }
 
 
-def test_serialization_keeps_every_option(small_vocabulary, tmp_path):
-    tokenizer = WordPieceTokenizer(small_vocabulary, **NON_DEFAULT)
+def test_serialization_keeps_every_option(tmp_path):
+    tokens = [SMALL[0], "<unk>", *SMALL[2:]]
+    tokenizer = WordPieceTokenizer(tokens, **NON_DEFAULT)
     text = keras.Input((), dtype="string")
     outputs = tokenizer(text)
     assert outputs["token_ids"].shape == (None, 7)
@@ -217,10 +219,25 @@ def test_s05_model_export_needs_no_extra_call(small_vocabulary, tmp_path):
 
 def test_special_token_names_are_kept():
     names = SpecialTokens(unk="<unk>", pad="<pad>")
-    tokenizer = WordPieceTokenizer(["<pad>", "<unk>", *SMALL[2:]], special_tokens=names)
+    vocabulary = Vocabulary(["<pad>", "<unk>", *SMALL[2:]], names)
+    tokenizer = WordPieceTokenizer(vocabulary)
     again = WordPieceTokenizer.from_config(tokenizer.get_config())
     again.set_vocabulary(["<pad>", "<unk>", *SMALL[2:]])
     assert ids(again, "zzz the") == [1, 5]
+    with pytest.raises(ValueError, match="<pad>, <unk>.*allowed: .PAD."):
+        WordPieceTokenizer(vocabulary, special_tokens=SpecialTokens())
+
+
+def test_a_functional_model_refuses_what_cannot_work(small_vocabulary):
+    text = keras.Input((), dtype="string")
+    with pytest.raises(ValueError, match="ragged=True"):
+        WordPieceTokenizer(small_vocabulary, ragged=True)(text)
+    with pytest.raises(ValueError, match="string of shape"):
+        WordPieceTokenizer(small_vocabulary)(keras.Input((3,), dtype="string"))
+
+
+def test_an_empty_list_is_an_empty_batch(small_vocabulary):
+    assert WordPieceTokenizer(small_vocabulary)([])["token_ids"].shape == (0, 0)
 
 
 @pytest.mark.parametrize(

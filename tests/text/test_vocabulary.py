@@ -108,13 +108,25 @@ def test_written_and_read_it_is_the_same(tmp_path):
     assert Vocabulary.read(tmp_path / "vocab.txt") == vocabulary
 
 
-def test_nothing_is_half_written(tmp_path):
+@pytest.mark.parametrize("token", ["a\nb", "a\r", "\ud800"])
+def test_a_token_that_is_no_line_is_refused(token):
+    with pytest.raises(ValueError, match="on line 13"):
+        Vocabulary([*SMALL, token])
+
+
+def test_nothing_is_half_written(tmp_path, monkeypatch):
     with pytest.raises(FileNotFoundError):
         Vocabulary(SMALL).write(tmp_path / "absent" / "vocab.txt")
-    vocabulary = Vocabulary([*SMALL, "\ud800"])  # cannot be encoded
     (tmp_path / "vocab.txt").write_text("before")
-    with pytest.raises(UnicodeEncodeError):
-        vocabulary.write(tmp_path / "vocab.txt")
+
+    def fails(self, data):
+        with open(self, "wb") as file:
+            file.write(data[:5])
+        raise OSError("no space left")
+
+    monkeypatch.setattr(type(tmp_path), "write_bytes", fails)
+    with pytest.raises(OSError, match="no space"):
+        Vocabulary(SMALL).write(tmp_path / "vocab.txt")
     assert [p.name for p in tmp_path.iterdir()] == ["vocab.txt"]
     assert (tmp_path / "vocab.txt").read_text() == "before"
 

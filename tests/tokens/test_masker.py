@@ -112,6 +112,12 @@ def test_the_seed_decides_everything_everywhere():
     assert (eager["mask_positions"].numpy() != other["mask_positions"].numpy()).any()
 
 
+def test_ids_of_64_bits():
+    given = features(3, 9)
+    wide = {name: value.astype(np.int64) for name, value in given.items()}
+    np.testing.assert_array_equal(masked(wide)["token_ids"], masked(given)["token_ids"])
+
+
 def test_a_single_row_and_rows_shorter_than_predictions():
     row = {name: value[0] for name, value in features(1, 4).items()}
     answer = masked(row)

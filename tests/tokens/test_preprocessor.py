@@ -56,6 +56,18 @@ def test_a_saved_model_is_complete(small_vocabulary, tmp_path):
     assert ids == [[2, 5, 10, 3], [2, 1, 3, 0]]
 
 
+def test_texts_that_do_not_fit_together_are_refused(preprocessor):
+    for first, second in ((["a", "b"], ["c"]), ("a", ["b"]), (["a"], "b")):
+        with pytest.raises(ValueError, match="do not fit together"):
+            preprocessor(first, second)
+    assert preprocessor([])["token_ids"].shape == (0, 9)
+
+
+def test_no_room_is_refused_at_once(small_vocabulary):
+    with pytest.raises(ValueError, match="sequence_length=1"):
+        BertPreprocessor(WordPieceTokenizer(small_vocabulary), 1)
+
+
 def test_a_tokenizer_that_pads_is_refused(small_vocabulary):
     tokenizer = WordPieceTokenizer(small_vocabulary, sequence_length=4)
     with pytest.raises(ValueError, match="sequence_length=4"):
