@@ -48,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
 @contextlib.contextmanager
 def _warnings_in_one_line() -> Iterator[None]:
     def show(message, category, filename, lineno, file=None, line=None):
-        print(f"bert-keras: warning: {message}", file=sys.stderr)
+        print(f"bert-keras: warning: {_one_line(message)}", file=sys.stderr)
 
     with warnings.catch_warnings():
         warnings.showwarning = show

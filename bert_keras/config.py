@@ -45,7 +45,7 @@ SIZES = {
         num_layers=2, hidden_dim=128, num_heads=2, initializer_range=0.05
     ),
     "mini": EncoderSize(
-        num_layers=4, hidden_dim=256, num_heads=4, initializer_range=0.05
+        num_layers=4, hidden_dim=256, num_heads=4, initializer_range=0.03
     ),
     "small": EncoderSize(
         num_layers=4, hidden_dim=512, num_heads=8, initializer_range=0.03
