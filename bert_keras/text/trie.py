@@ -29,14 +29,14 @@ class Trie(NamedTuple):
         check: the node that owns a slot, or -1.
         piece_ids: id of the longest piece that is a prefix of the node's path.
         piece_lengths: its length in characters; 0 where there is none.
-        depth: int, characters in the longest piece.
+        depths: characters in the longest piece under `WORD_ROOT` and `SUFFIX_ROOT`.
     """
 
     base: np.ndarray
     check: np.ndarray
     piece_ids: np.ndarray
     piece_lengths: np.ndarray
-    depth: int
+    depths: tuple[int, int]
 
 
 class _Node:
@@ -58,7 +58,7 @@ def build_trie(
         alphabet_size: one more than the greatest character that a walk may ask for.
     """
     roots = (_Node(), _Node())
-    depth = 1
+    depths = [1, 1]
     for continues, characters, piece_id in pieces:
         node = roots[continues]
         for character in characters:
@@ -67,11 +67,13 @@ def build_trie(
                 child = node.children[character] = _Node()
             node = child
         node.piece_id = piece_id
-        depth = max(depth, len(characters))
-    return _lay_out(roots, depth, alphabet_size)
+        depths[continues] = max(depths[continues], len(characters))
+    return _lay_out(roots, tuple(depths), alphabet_size)
 
 
-def _lay_out(roots: tuple[_Node, _Node], depth: int, alphabet_size: int) -> Trie:
+def _lay_out(
+    roots: tuple[_Node, _Node], depths: tuple[int, int], alphabet_size: int
+) -> Trie:
     """Gives every node a slot, level by level, those with most children first."""
     slots = _Slots()
     level = [(WORD_ROOT, roots[0], (-1, 0)), (SUFFIX_ROOT, roots[1], (-1, 0))]
@@ -89,7 +91,7 @@ def _lay_out(roots: tuple[_Node, _Node], depth: int, alphabet_size: int) -> Trie
                 own = (child.piece_id, length) if child.piece_id >= 0 else longest
                 below.append((base + character, child, own))
         level = below
-    return slots.finish(alphabet_size, depth)
+    return slots.finish(alphabet_size, depths)
 
 
 class _Slots:
@@ -129,7 +131,7 @@ class _Slots:
                 return base
             slot += 1
 
-    def finish(self, alphabet_size: int, depth: int) -> Trie:
+    def finish(self, alphabet_size: int, depths: tuple[int, int]) -> Trie:
         """Returns the arrays, long enough that no step can read past their end."""
         size = max(self.base.values(), default=0) + alphabet_size
         arrays = np.zeros((4, size), np.int32)
@@ -137,4 +139,4 @@ class _Slots:
         for row, values in ((0, self.base), (1, self.check)):
             arrays[row, list(values)] = list(values.values())
         arrays[2:, list(self.longest)] = np.array(list(self.longest.values())).T
-        return Trie(*arrays, depth=depth)
+        return Trie(*arrays, depths=depths)

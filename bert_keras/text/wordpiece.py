@@ -5,8 +5,9 @@ and, converted, in ONNX Runtime with nothing but standard `ai.onnx` ops. It work
 flat array for the whole batch, in four steps:
 
 1. *normalise*: each codepoint becomes up to three symbols, by a two-stage table;
-2. *match*: from every symbol at once, walk the trie as far as it goes. That gives the
-   longest piece that starts at each symbol;
+2. *match*: from the start of every word at once, walk the trie as far as it goes. Most
+   words are one piece. In those that are not, walk from every other symbol too. That
+   gives the longest piece that starts at each symbol;
 3. *chain*: greedy segmentation is p -> p + length(p) from each word's start. Mark the
    symbols it reaches by pointer doubling. A word whose chain meets a symbol with no
    match, or that is too long, becomes one [UNK];
@@ -53,14 +54,12 @@ def wordpiece(
         row_splits: int32 `[batch + 1]`: row r is `codepoints[row_splits[r:r + 2]]`.
         tables: of `compile_tables`.
     """
-    trie = Trie(*map(tf.constant, tables.trie[:-1]), depth=tables.trie.depth)
+    trie = Trie(*map(tf.constant, tables.trie[:-1]), depths=tables.trie.depths)
     # One more space: no array below is ever empty, which some runtimes refuse.
     codepoints = tf.concat([codepoints, [ord(" ")]], axis=0)
     symbols = _normalize(codepoints, tables)
     words = _words(symbols.values)
-    nodes = _walk(words, trie)
-    lengths = tf.gather(trie.piece_lengths, nodes)
-    reached = _chain(words, lengths, tables.word_limit)
+    nodes, lengths, reached = _segment(words, trie, tables.word_limit)
     bad_words = _words_without_pieces(
         words, reached & (lengths == 0), tables.word_limit
     )
@@ -152,14 +151,44 @@ def _words(symbols: tf.Tensor) -> _Words:
     )
 
 
-def _walk(words: _Words, trie: Trie) -> tf.Tensor:
-    """Returns the deepest trie node on the path from each symbol, int32 `[symbols]`."""
-    node = tf.where(words.is_start, WORD_ROOT, SUFFIX_ROOT)
-    nodes = node
-    position = tf.range(tf.size(node))
-    character = words.characters
-    following = tf.concat([words.inner, [0] * trie.depth], axis=0)
-    for step in range(trie.depth):
+def _segment(
+    words: _Words, trie: Trie, word_limit: int
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Cuts every word, each `[symbols]`.
+
+    Returns:
+        The deepest trie node on the path from each symbol (a root where nobody asked),
+        the length of the longest piece there, and whether greedy matching starts one.
+    """
+    following = tf.concat([words.inner, [0] * max(trie.depths)], axis=0)
+    nodes = tf.zeros_like(words.characters)
+    starts = words.starts[:-1]
+    nodes = _walk(nodes, starts, WORD_ROOT, words.characters, following, trie)
+    first_lengths = tf.gather(trie.piece_lengths, tf.gather(nodes, starts))
+    is_whole = first_lengths == words.ends[:-1] - starts
+    is_whole = tf.concat([is_whole, [True]], axis=0)
+
+    is_open = ~tf.gather(is_whole, words.number) & (words.characters > 0)
+    suffixes = _indices(is_open & ~words.is_start)
+    nodes = _walk(nodes, suffixes, SUFFIX_ROOT, words.characters, following, trie)
+    lengths = tf.gather(trie.piece_lengths, nodes)
+
+    # A word's symbols stand together here as there, so p + length(p) means the same.
+    inside = _indices(is_open)
+    is_start, inner = tf.gather(words.is_start, inside), tf.gather(words.inner, inside)
+    chained = _chain(is_start, inner, tf.gather(lengths, inside), word_limit)
+    chained = tf.gather(inside, _indices(chained))
+    reached = tf.tensor_scatter_nd_update(
+        words.is_start, chained[:, None], tf.ones_like(chained, tf.bool)
+    )
+    return nodes, lengths, reached
+
+
+def _walk(nodes, position, root, characters, following, trie: Trie) -> tf.Tensor:
+    """Walks from each position and writes the last node it comes to into `nodes`."""
+    node = tf.fill(tf.shape(position), root)
+    character = tf.gather(characters, position)
+    for step in range(trie.depths[root]):
         slot = tf.gather(trie.base, node) + character
         alive = _indices(tf.gather(trie.check, slot) == node)
         position, node = tf.gather(position, alive), tf.gather(slot, alive)
@@ -168,14 +197,14 @@ def _walk(words: _Words, trie: Trie) -> tf.Tensor:
     return nodes
 
 
-def _chain(words: _Words, lengths: tf.Tensor, word_limit: int) -> tf.Tensor:
+def _chain(is_start, inner, lengths, word_limit: int) -> tf.Tensor:
     """Returns the symbols at which greedy segmentation starts a piece, bool."""
     size = tf.size(lengths)
     target = tf.range(size) + lengths
-    in_word = tf.gather(tf.concat([words.inner, [0]], axis=0), target) > 0
+    in_word = tf.gather(tf.concat([inner, [0]], axis=0), target) > 0
     jump = tf.where(in_word & (lengths > 0), target, size)
     jump = tf.concat([jump, size[None]], axis=0)  # the slot past the end: nowhere
-    reached = tf.concat([tf.cast(words.is_start, tf.int32), [0]], axis=0)
+    reached = tf.concat([tf.cast(is_start, tf.int32), [0]], axis=0)
     # After k rounds every chain is marked up to its 2^k-th piece.
     for _ in range(max(word_limit - 1, 0).bit_length()):
         target = tf.gather(jump, _indices(reached > 0))

@@ -36,7 +36,9 @@ def test_every_walk_finds_the_longest_piece(random):
         seen.setdefault((bool(random.integers(2)), piece), len(seen))
     pieces = [(continues, piece, n) for (continues, piece), n in seen.items()]
     trie = build_trie(pieces, ALPHABET)
-    assert trie.depth == max(len(piece) for _, piece, _ in pieces)
+    for root, continues in ((WORD_ROOT, False), (SUFFIX_ROOT, True)):
+        depth = max(len(piece) for suffix, piece, _ in pieces if suffix == continues)
+        assert trie.depths[root] == depth
     matched = 0
     for _ in range(2000):
         text = tuple(random.integers(0, ALPHABET, 8).tolist())
