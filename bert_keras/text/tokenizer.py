@@ -196,9 +196,7 @@ class WordPieceTokenizer(keras.layers.Layer):
             special_tokens_in_text=self._names_in_text(),
         )
         if texts.dtype == tf.string:
-            decoded = tf.strings.unicode_decode(texts + " ", "UTF-8")
-            codepoints = decoded.values
-            row_splits = tf.cast(decoded.row_splits, tf.int32)
+            codepoints, row_splits = _decode(texts + " ")
         else:
             valid = (texts >= 0) & (texts < CODEPOINTS)
             texts = tf.where(valid, texts, _REPLACEMENT)
@@ -294,6 +292,21 @@ class WordPieceTokenizer(keras.layers.Layer):
     def load_assets(self, dir_path):
         """Reads the vocabulary; Keras calls this when it loads a model."""
         self.set_vocabulary(os.path.join(dir_path, VOCABULARY_FILE))
+
+
+def _decode(texts: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns the codepoints of all rows, flat, and the row splits, both int32."""
+
+    def decode_bytes():  # of ASCII, each byte is a codepoint: several times faster
+        ends = tf.cumsum(tf.strings.length(texts))
+        return tf.cast(all_bytes, tf.int32), tf.concat([[0], ends], axis=0)
+
+    def decode_characters():
+        decoded = tf.strings.unicode_decode(texts, "UTF-8")
+        return decoded.values, tf.cast(decoded.row_splits, tf.int32)
+
+    all_bytes = tf.io.decode_raw(tf.strings.reduce_join(texts), tf.uint8)
+    return tf.cond(tf.reduce_all(all_bytes < 128), decode_bytes, decode_characters)
 
 
 def as_text(inputs):
