@@ -7,7 +7,8 @@ import keras
 import tensorflow as tf
 
 from bert_keras.features import TOKEN_IDS, SpecialTokens
-from bert_keras.text.rules import CODEPOINTS, WORD_LIMITS, normalization
+from bert_keras.text.inputs import as_text, check_text, codepoints_of
+from bert_keras.text.rules import WORD_LIMITS, normalization
 from bert_keras.text.tables import compile_tables
 from bert_keras.text.vocabulary import Vocabulary, as_vocabulary
 from bert_keras.text.wordpiece import WordPieces, wordpiece
@@ -19,7 +20,6 @@ _NO_VOCABULARY = (
     "The tokenizer {!r} has no vocabulary. Received: vocabulary=None; give one to the "
     "constructor or to set_vocabulary()."
 )
-_REPLACEMENT = 0xFFFD  # what a decoder writes for bytes that are no character
 
 
 @keras.saving.register_keras_serializable(package="bert_keras")
@@ -158,7 +158,7 @@ class WordPieceTokenizer(keras.layers.Layer):
         return super().__call__(as_text(inputs), **kwargs)
 
     def call(self, inputs):
-        _check_inputs(inputs)
+        check_text(inputs)
         if inputs.dtype != tf.string:
             inputs = tf.cast(inputs, tf.int32)
         if not self.has_vocabulary:
@@ -195,15 +195,7 @@ class WordPieceTokenizer(keras.layers.Layer):
             word_limit=self.max_characters_per_word,
             special_tokens_in_text=self._names_in_text(),
         )
-        if texts.dtype == tf.string:
-            codepoints, row_splits = _decode(texts + " ")
-        else:
-            valid = (texts >= 0) & (texts < CODEPOINTS)
-            texts = tf.where(valid, texts, _REPLACEMENT)
-            batch, length = tf.unstack(tf.shape(texts))
-            spaces = tf.fill([batch, 1], ord(" "))
-            codepoints = tf.reshape(tf.concat([texts, spaces], axis=1), [-1])
-            row_splits = tf.range(batch + 1) * (length + 1)
+        codepoints, row_splits = codepoints_of(texts)
         return wordpiece(codepoints, row_splits, tables), row_splits[:-1]
 
     def _as_dense(self, pieces: WordPieces, row_starts: tf.Tensor) -> dict:
@@ -246,7 +238,7 @@ class WordPieceTokenizer(keras.layers.Layer):
         return outputs
 
     def compute_output_spec(self, inputs):
-        _check_inputs(inputs)
+        check_text(inputs)
         if self.ragged:
             raise ValueError(
                 "A functional model needs padded ids. Received: ragged=True; allowed: "
@@ -292,41 +284,6 @@ class WordPieceTokenizer(keras.layers.Layer):
     def load_assets(self, dir_path):
         """Reads the vocabulary; Keras calls this when it loads a model."""
         self.set_vocabulary(os.path.join(dir_path, VOCABULARY_FILE))
-
-
-def _decode(texts: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns the codepoints of all rows, flat, and the row splits, both int32."""
-
-    def decode_bytes():  # of ASCII, each byte is a codepoint: several times faster
-        ends = tf.cumsum(tf.strings.length(texts))
-        return tf.cast(all_bytes, tf.int32), tf.concat([[0], ends], axis=0)
-
-    def decode_characters():
-        decoded = tf.strings.unicode_decode(texts, "UTF-8")
-        return decoded.values, tf.cast(decoded.row_splits, tf.int32)
-
-    all_bytes = tf.io.decode_raw(tf.strings.reduce_join(texts), tf.uint8)
-    return tf.cond(tf.reduce_all(all_bytes < 128), decode_bytes, decode_characters)
-
-
-def as_text(inputs):
-    """Makes a tensor of strings or codepoints from whatever a caller has."""
-    if isinstance(inputs, keras.KerasTensor):
-        return inputs
-    if isinstance(inputs, list | tuple) and not inputs:
-        return tf.constant([], tf.string)
-    return tf.convert_to_tensor(inputs)
-
-
-def _check_inputs(inputs) -> None:
-    dtype, rank = keras.backend.standardize_dtype(inputs.dtype), len(inputs.shape)
-    if (dtype == "string" and rank in (0, 1)) or ("int" in dtype and rank == 2):
-        return
-    raise ValueError(
-        f"The tokenizer cannot read its input. Received: {dtype} of shape "
-        f"{tuple(inputs.shape)}; allowed: strings of rank 0 or 1, or integer "
-        "codepoints [batch, length]."
-    )
 
 
 def _positive(value: int, name: str) -> int:
