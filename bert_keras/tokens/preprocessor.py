@@ -2,7 +2,8 @@
 
 import keras
 
-from bert_keras.text.tokenizer import WordPieceTokenizer, as_text
+from bert_keras.text.inputs import as_text
+from bert_keras.text.tokenizer import WordPieceTokenizer
 from bert_keras.tokens.packer import check_room, feature_spec, pack
 
 
