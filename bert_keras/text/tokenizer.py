@@ -7,6 +7,7 @@ import keras
 import tensorflow as tf
 
 from bert_keras.features import TOKEN_IDS, SpecialTokens
+from bert_keras.text.detokenizer import detokenize
 from bert_keras.text.inputs import as_text, check_text, codepoints_of
 from bert_keras.text.rules import WORD_LIMITS, normalization
 from bert_keras.text.tables import compile_tables
@@ -236,6 +237,21 @@ class WordPieceTokenizer(keras.layers.Layer):
             edges = tf.stack([pieces.starts, pieces.ends], axis=-1)
             outputs[OFFSETS] = rows(edges - tf.repeat(row_starts, counts)[:, None])
         return outputs
+
+    def detokenize(self, ids, skip_special_tokens: bool = True) -> tf.Tensor:
+        """Returns text for ids: pieces joined, no spaces between ideographs.
+
+        Args:
+            ids: integers `[sequence]` or `[batch, sequence]`, dense or ragged.
+            skip_special_tokens: leave [CLS], [SEP], [PAD], [MASK] and [UNK] out.
+
+        Returns:
+            a string, or strings `[batch]`.
+        """
+        ids = ids if isinstance(ids, tf.RaggedTensor) else tf.convert_to_tensor(ids)
+        rows = ids[None] if ids.shape.rank == 1 else ids
+        texts = detokenize(rows, self.vocabulary, skip_special_tokens)
+        return texts[0] if ids.shape.rank == 1 else texts
 
     def compute_output_spec(self, inputs):
         check_text(inputs)
