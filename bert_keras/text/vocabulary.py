@@ -6,11 +6,14 @@ Unicode-aware line splitter would move every later id by one.
 """
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from bert_keras.features import SpecialTokens
 from bert_keras.files import replacing
+
+_UNUSED = re.compile(r"\[unused\d+\]")
 
 
 class Vocabulary(Sequence):
@@ -23,6 +26,8 @@ class Vocabulary(Sequence):
         tokens: the tokens in the order of their ids.
         special_tokens: names of the five special tokens.
         source: where the tokens came from, for error messages.
+        duplicates: `"refuse"` a token that stands twice, or let the `"last"` one have
+            it, as the script of 2018 did; the earlier line then counts as blank.
 
     Raises:
         ValueError: a token stands twice (naming it and both lines, counted from 1), a
@@ -35,8 +40,17 @@ class Vocabulary(Sequence):
         tokens: Iterable[str],
         special_tokens: SpecialTokens = SpecialTokens(),
         source: str = "the vocabulary",
+        duplicates: str = "refuse",
     ):
-        self.tokens = tuple(_without_trailing_blanks(list(tokens)))
+        if duplicates not in ("refuse", "last"):
+            raise ValueError(
+                f"Received: duplicates={duplicates!r}; allowed: 'refuse', 'last'."
+            )
+        tokens = _without_trailing_blanks(list(tokens))
+        if duplicates == "last":
+            last = {token: number for number, token in enumerate(tokens)}
+            tokens = [t if last[t] == number else "" for number, t in enumerate(tokens)]
+        self.tokens = tuple(tokens)
         self.special_tokens = SpecialTokens(*special_tokens)
         self._ids: dict[str, int] = {}
         for number, token in enumerate(self.tokens):
@@ -64,6 +78,7 @@ class Vocabulary(Sequence):
         cls,
         path: str | os.PathLike,
         special_tokens: SpecialTokens = SpecialTokens(),
+        duplicates: str = "refuse",
     ) -> "Vocabulary":
         """Reads a `vocab.txt`: UTF-8 whatever the locale; BOM and CRLF are accepted.
 
@@ -81,7 +96,30 @@ class Vocabulary(Sequence):
                     f"{os.fspath(path)} is not UTF-8. Received: {line!r} on line "
                     f"{number}; a vocabulary file must be UTF-8."
                 ) from error
-        return cls(tokens, special_tokens, source=os.fspath(path))
+        return cls(tokens, special_tokens, os.fspath(path), duplicates)
+
+    def extend(self, tokens: Iterable[str], into_unused: bool = False) -> "Vocabulary":
+        """Returns a vocabulary with more tokens; no id that was there changes.
+
+        Args:
+            tokens: the new tokens, none of which is there yet.
+            into_unused: put them in the place of `[unused0]`, `[unused1]`, ... first,
+                so that the token table need not grow.
+
+        Raises:
+            ValueError: a token that is there already, or twice among the new ones.
+        """
+        extended, new = list(self.tokens), list(tokens)
+        for number, token in enumerate(new):
+            if not token or token in self or token in new[:number]:
+                raise ValueError(
+                    f"A new token must be new. Received: {token!r}; allowed: tokens "
+                    "that are not in the vocabulary, each once."
+                )
+        slots = [n for n, token in enumerate(extended) if _UNUSED.fullmatch(token)]
+        for number in slots[: len(new)] if into_unused else ():
+            extended[number] = new.pop(0)
+        return Vocabulary([*extended, *new], self.special_tokens)
 
     def write(self, path: str | os.PathLike) -> None:
         """Writes the tokens, one a line, beside `path` first and then renamed."""

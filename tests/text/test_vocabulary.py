@@ -49,6 +49,15 @@ def test_v03_a_duplicate_is_refused_with_both_lines(tmp_path):
         Vocabulary.read(path)
 
 
+def test_v03_the_last_one_may_win(tmp_path):
+    path = written(tmp_path, [*SMALL[:6], "the", *SMALL[6:]])
+    vocabulary = Vocabulary.read(path, duplicates="last")
+    assert len(vocabulary) == 13
+    assert ids_of(vocabulary) == [6, 7, 8, 11, 12]
+    with pytest.raises(ValueError, match="duplicates='first'"):
+        Vocabulary.read(path, duplicates="first")
+
+
 @needs_data
 def test_v04_the_locale_does_not_matter(tmp_path):
     out = tmp_path / "again.txt"
@@ -112,6 +121,21 @@ def test_written_and_read_it_is_the_same(tmp_path):
 def test_a_token_that_is_no_line_is_refused(token):
     with pytest.raises(ValueError, match="on line 13"):
         Vocabulary([*SMALL, token])
+
+
+def test_extend_at_the_end_or_into_unused_places():
+    vocabulary = Vocabulary(["[unused0]", *SMALL, "[unused1]", "[unusedx]"])
+    longer = vocabulary.extend(["dog", "##s"])
+    assert longer.tokens == (*vocabulary.tokens, "dog", "##s")
+    filled = vocabulary.extend(["dog", "##s", "cat"], into_unused=True)
+    assert filled.tokens == ("dog", *SMALL, "##s", "[unusedx]", "cat")
+    assert vocabulary.tokens[0] == "[unused0]"
+
+
+@pytest.mark.parametrize("new", [["fox"], ["a", "a"], [""]])
+def test_extend_refuses_what_is_there(new):
+    with pytest.raises(ValueError, match="must be new"):
+        Vocabulary(SMALL).extend(new)
 
 
 def test_nothing_is_half_written(tmp_path, monkeypatch):
