@@ -5,8 +5,8 @@
 For each size and standard deviation: a run on the default corpus (vocabulary 2,000,
 sequence 32, batch 64, 5 predictions, no dropout), and the masked-LM accuracy on
 held-out documents, beside that of always answering the most frequent piece. The values
-in `bert_keras/config.py` come from here. Measured on two cores (accuracy in percent; the
-most frequent piece has 4.4):
+in `bert_keras/config.py` come from here. Measured on two cores (accuracy in percent;
+the most frequent piece has 4.4):
 
 | size, steps, learning rate | 0.02 | 0.03 | 0.04 | 0.05 | 0.07 |
 |----------------------------|------|------|------|------|------|
