@@ -109,7 +109,7 @@ class WeightedMeanTraining:
 
     def load_own_variables(self, store):
         for number, state in enumerate(self._random_states()):
-            if str(number) in store:  # not in a file of a model without dropout
+            if str(number) in store.keys():  # a model without dropout has none
                 state.assign(store[str(number)])
 
     def _random_states(self) -> list[keras.Variable]:
