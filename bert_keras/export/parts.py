@@ -39,8 +39,11 @@ class ServedModel(NamedTuple):
         )
         return cls(model.in_float32(), free)
 
-    def from_features(self, features: dict, names: dict[str, str] = {}) -> dict:  # noqa: B006
+    def from_features(
+        self, features: dict, names: dict[str, str] | None = None
+    ) -> dict:
         """Feature dictionary -> outputs, some of them under other names."""
+        names = names or {}
         outputs = self.keras_model.encode(features)
         return _named({names.get(key, key): value for key, value in outputs.items()})
 
@@ -59,12 +62,9 @@ def _named(outputs: dict) -> dict:
 def metadata_of(model: ServedModel) -> dict:
     """Returns what a reader of the artefact needs beside the graph, as JSON values."""
     tokenizer = model.preprocessor.tokenizer
-    options = tokenizer.get_config()
-    for name in ("name", "trainable", "dtype"):
-        options.pop(name)
     return {
         "vocabulary": list(tokenizer.vocabulary),
-        "tokenizer": options,
+        "tokenizer": tokenizer.options(),
         "sequence_length": model.preprocessor.sequence_length,
         "is_quantized": False,
     }

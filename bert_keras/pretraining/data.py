@@ -108,8 +108,8 @@ def pretraining_dataset(
         )
 
     def all_batches() -> Iterator[tuple]:
-        numbers = itertools.count() if epochs is None else range(epochs)
-        pairs = (pair for epoch in numbers for pair in pairs_of(epoch))
+        passes = itertools.count() if epochs is None else range(epochs)
+        pairs = (pair for epoch in passes for pair in pairs_of(epoch))
         for step in itertools.count():
             batch = list(itertools.islice(pairs, batch_size))
             if not batch:

@@ -178,14 +178,11 @@ def _described(documents, tokenizer, options: PretrainingOptions) -> dict:
     for document in documents:
         corpus.update("\n".join(document).encode() + b"\n\n")
     tokens = "\n".join(tokenizer.vocabulary).encode()
-    config = tokenizer.get_config()
-    for name in ("name", "trainable", "dtype"):
-        config.pop(name)
     return {
         **dataclasses.asdict(options),
         "corpus": corpus.hexdigest(),
         "vocabulary": hashlib.sha256(tokens).hexdigest(),
-        **config,
+        **tokenizer.options(),
     }
 
 

@@ -275,9 +275,9 @@ class WordPieceTokenizer(keras.layers.Layer):
         specs = self.compute_output_spec(symbolic)
         return {name: spec.shape for name, spec in specs.items()}
 
-    def get_config(self):
+    def options(self) -> dict:
+        """Returns the tokenizer's own options, as JSON values: all that decides ids."""
         return {
-            **super().get_config(),
             "lowercase": self.lowercase,
             "strip_accents": self.strip_accents,
             "rules": self.rules,
@@ -292,6 +292,9 @@ class WordPieceTokenizer(keras.layers.Layer):
             "ragged": self.ragged,
             "offsets": self.offsets,
         }
+
+    def get_config(self):
+        return {**super().get_config(), **self.options()}
 
     def save_assets(self, dir_path):
         """Writes the vocabulary; Keras calls this when it saves a model."""
