@@ -21,7 +21,7 @@ from bert_keras.config import SIZES
 from bert_keras.export.exporter import FORMATS
 from bert_keras.export.onnx import NAMES, ExportError
 from bert_keras.pretraining.run import PretrainingOptions
-from bert_keras.text.rules import WORD_LIMITS
+from bert_keras.text.options import WORD_LIMITS
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -158,7 +158,7 @@ def _add_rules(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--keep-accents", action="store_true", help="do not strip accents"
     )
-    command.add_argument("--rules", choices=WORD_LIMITS, default="huggingface")
+    command.add_argument("--rules", choices=WORD_LIMITS)
 
 
 def _positive(text: str) -> int:

@@ -54,7 +54,7 @@ def tokenize(options, results: TextIO) -> None:
         vocabulary, settings = Vocabulary.read(options.vocab), _switches(options)
     else:
         tokenizer = open_artefact(options.model).preprocessor.tokenizer
-        vocabulary, settings = tokenizer.vocabulary, tokenizer.get_config()
+        vocabulary, settings = tokenizer.vocabulary, tokenizer.settings()
     if options.special_tokens:
         settings["special_tokens_in_text"] = True
     settings |= {"offsets": options.offsets, "ragged": False, "sequence_length": None}
@@ -103,7 +103,7 @@ def export(options, results: TextIO) -> None:
 
 def embed(options, results: TextIO) -> None:
     artefact = open_artefact(options.model)
-    pad = artefact.preprocessor.tokenizer.vocabulary.special_ids.pad
+    pad = artefact.preprocessor.tokenizer.special_ids.pad
     for texts in _batches(pairs=True):
         outputs = artefact.run(texts)
         vectors = outputs[SEQUENCE_OUTPUT]
@@ -198,9 +198,9 @@ def _write(value, results: TextIO) -> None:
 
 
 def _switches(options) -> dict:
-    strips = not (options.cased or options.keep_accents)
+    """Returns the tokenizer's options that were given; the rest is as stored."""
     return {
-        "lowercase": not options.cased,
-        "strip_accents": strips,
+        "lowercase": False if options.cased else None,
+        "strip_accents": False if options.cased or options.keep_accents else None,
         "rules": options.rules,
     }

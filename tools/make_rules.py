@@ -1,53 +1,103 @@
-"""Makes `bert_keras/text/rules_huggingface.npz` by asking the reference library.
+"""Makes `bert_keras/text/rules_*.npz` by asking each rule set's reference.
 
-    python tools/make_rules.py [--out FILE]
+    python tools/make_rules.py [--out FOLDER]
 
-Every codepoint c is put in "x" + c + "y"; what `BertNormalizer` and `BertPreTokenizer`
-make of it is the rule. Surrogates cannot stand in a string; they are dropped, as the
-decoder would have replaced them by U+FFFD, which the library drops.
+`huggingface`: every codepoint c is put in "x" + c + "y"; what `BertNormalizer` and
+`BertPreTokenizer` make of it is the rule. `google`: tokenization.py of 2018 asks
+`unicodedata`, and so the rule depends on the Unicode version of Python; Python 3.11 has
+14.0, which is stored. Surrogates cannot stand in a text; they are dropped, as the
+decoder would have replaced them by U+FFFD, which both rules drop.
 """
 
 import argparse
+import unicodedata
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import tokenizers
 from tokenizers import normalizers, pre_tokenizers
 
-from bert_keras.text.rules import ALONE, CODEPOINTS, DROP, SPACE, WIDTH, WORD
+from bert_keras.text.rules import (
+    CODEPOINTS,
+    DROP,
+    IDEOGRAPH,
+    PUNCTUATION,
+    SPACE,
+    WIDTH,
+    WORD,
+)
 
 SURROGATES = range(0xD800, 0xE000)
+TEXT = [c for c in range(CODEPOINTS) if c not in SURROGATES]
+IDEOGRAPHS = (  # google-research/bert, `_is_chinese_char`
+    (0x4E00, 0x9FFF),
+    (0x3400, 0x4DBF),
+    (0x20000, 0x2A6DF),
+    (0x2A700, 0x2B73F),
+    (0x2B740, 0x2B81F),
+    (0x2B820, 0x2CEAF),
+    (0xF900, 0xFAFF),
+    (0x2F800, 0x2FA1F),
+)
+ASCII_PUNCTUATION = {*range(33, 48), *range(58, 65), *range(91, 97), *range(123, 127)}
 
 
-def words(codepoint: int, lowercase: bool, strip_accents: bool) -> list[str]:
-    """Returns the words that the library makes of "x" + codepoint + "y"."""
-    normalizer = normalizers.BertNormalizer(
-        clean_text=True,
-        handle_chinese_chars=True,
-        strip_accents=strip_accents,
-        lowercase=lowercase,
-    )
+def words(codepoint: int, **switches) -> list[str]:
+    """Returns the words that `tokenizers` makes of "x" + codepoint + "y"."""
+    options = {"lowercase": False, "strip_accents": False, "handle_chinese_chars": True}
+    normalizer = normalizers.BertNormalizer(**{**options, **switches})
     text = normalizer.normalize_str("x" + chr(codepoint) + "y")
     pieces = pre_tokenizers.BertPreTokenizer().pre_tokenize_str(text)
     return [word for word, _ in pieces]
 
 
-def kind_of(codepoint: int) -> int:
+def huggingface_kind(codepoint: int) -> int:
     """Returns what the codepoint is when it is neither lowered nor stripped."""
-    if codepoint in SURROGATES:
-        return DROP
-    made = words(codepoint, lowercase=False, strip_accents=False)
     middle = chr(codepoint)
-    kinds = {("xy",): DROP, ("x", "y"): SPACE, ("x", middle, "y"): ALONE}
+    kinds = {("xy",): DROP, ("x", "y"): SPACE, ("x", middle, "y"): PUNCTUATION}
     kinds["x" + middle + "y",] = WORD
-    return kinds[tuple(made)]
+    kind = kinds[tuple(words(codepoint))]
+    if kind == PUNCTUATION:
+        is_joined = len(words(codepoint, handle_chinese_chars=False)) == 1
+        return IDEOGRAPH if is_joined else PUNCTUATION
+    return kind
 
 
-def replacements(kinds: np.ndarray, **switches) -> tuple[np.ndarray, np.ndarray]:
+def google_kind(codepoint: int) -> int:
+    """Returns the same under the rule of 2018."""
+    character, category = chr(codepoint), unicodedata.category(chr(codepoint))
+    is_control = category in ("Cc", "Cf") and character not in "\t\n\r"
+    if codepoint in (0, 0xFFFD) or is_control:
+        return DROP
+    if character.isspace():  # Zs, tab, line ends, and what else str.split splits at
+        return SPACE
+    if any(first <= codepoint <= last for first, last in IDEOGRAPHS):
+        return IDEOGRAPH
+    if codepoint in ASCII_PUNCTUATION or category.startswith("P"):
+        return PUNCTUATION
+    return WORD
+
+
+def sigma_kind(codepoint: int) -> int:
+    """Returns what the codepoint is to a capital sigma: 1 cased, 2 ignored, 0 neither.
+
+    Sigma is final behind a cased letter and not before one (Unicode 3.13, Final_Sigma);
+    `str.lower` is asked.
+    """
+    character = chr(codepoint)
+    if (character + "Σ").lower().endswith("ς"):
+        return 1
+    return 2 if ("a" + character + "Σ").lower().endswith("ς") else 0
+
+
+def replacements(
+    kinds: np.ndarray, replaced: Callable[[str], str]
+) -> tuple[np.ndarray, np.ndarray]:
     """Returns the codepoints that a switch changes, and what it makes of them."""
     changed, outputs = [], []
-    for codepoint in np.flatnonzero((kinds == WORD) | (kinds == ALONE)).tolist():
-        text = "".join(words(codepoint, **switches))[1:-1]
+    for codepoint in np.flatnonzero((kinds != DROP) & (kinds != SPACE)).tolist():
+        text = replaced(chr(codepoint))
         if text != chr(codepoint):
             changed.append(codepoint)
             row = [ord(character) for character in text]
@@ -55,31 +105,81 @@ def replacements(kinds: np.ndarray, **switches) -> tuple[np.ndarray, np.ndarray]
     return np.array(changed, np.int32), np.array(outputs, np.int32)
 
 
-def make_rules() -> dict[str, np.ndarray]:
-    """Returns the arrays of the rule set."""
-    kinds = np.array([kind_of(codepoint) for codepoint in range(CODEPOINTS)], np.uint8)
-    starts = np.flatnonzero(np.diff(kinds, prepend=255)).astype(np.int32)
-    strip = replacements(kinds, lowercase=False, strip_accents=True)
-    lower = replacements(kinds, lowercase=True, strip_accents=False)
-    origin = f"BertNormalizer and BertPreTokenizer, tokenizers {tokenizers.__version__}"
+def make_rules(
+    origin: str,
+    kind: Callable[[int], int],
+    strip: Callable[[str], str],
+    lower: Callable[[str], str],
+    sigma: Callable[[int], int],
+) -> dict[str, np.ndarray]:
+    """Returns the arrays of a rule set.
+
+    Args:
+        origin: who was asked.
+        kind: of a codepoint that is neither lowered nor stripped.
+        strip, lower: what one character becomes by each switch alone.
+        sigma: as `sigma_kind`.
+    """
+    kinds = np.full(CODEPOINTS, DROP, np.uint8)
+    kinds[TEXT] = [kind(codepoint) for codepoint in TEXT]
+    contexts = np.zeros(CODEPOINTS, np.uint8)
+    contexts[TEXT] = [sigma(codepoint) for codepoint in TEXT]
+    stripped, lowered = replacements(kinds, strip), replacements(kinds, lower)
     return {
         "origin": np.array(origin),
-        "kind_starts": starts,
-        "kinds": kinds[starts],
-        "strip_codepoints": strip[0],
-        "strip_outputs": strip[1],
-        "lower_codepoints": lower[0],
-        "lower_outputs": lower[1],
+        **runs("kind", kinds),
+        **runs("sigma", contexts),
+        "strip_codepoints": stripped[0],
+        "strip_outputs": stripped[1],
+        "lower_codepoints": lowered[0],
+        "lower_outputs": lowered[1],
     }
 
 
+def runs(name: str, values: np.ndarray) -> dict[str, np.ndarray]:
+    """Returns where each run of equal values starts, and its value."""
+    starts = np.flatnonzero(np.diff(values, prepend=255)).astype(np.int32)
+    return {f"{name}_starts": starts, f"{name}s": values[starts]}
+
+
+def huggingface() -> dict[str, np.ndarray]:
+    """Returns the rule of the `tokenizers` library."""
+    return make_rules(
+        origin="BertNormalizer and BertPreTokenizer, "
+        f"tokenizers {tokenizers.__version__}",
+        kind=huggingface_kind,
+        strip=lambda c: "".join(words(ord(c), strip_accents=True))[1:-1],
+        lower=lambda c: "".join(words(ord(c), lowercase=True))[1:-1],
+        sigma=lambda codepoint: 0,  # it lowers each character alone
+    )
+
+
+def google() -> dict[str, np.ndarray]:
+    """Returns the rule of tokenization.py, 2018."""
+
+    def strip(character: str) -> str:
+        parts = unicodedata.normalize("NFD", character)
+        return "".join(c for c in parts if unicodedata.category(c) != "Mn")
+
+    return make_rules(
+        origin=f"google-research/bert tokenization.py, Unicode "
+        f"{unicodedata.unidata_version}",
+        kind=google_kind,
+        strip=strip,
+        lower=str.lower,
+        sigma=sigma_kind,
+    )
+
+
 def main() -> None:
-    default = Path(__file__).parents[1] / "bert_keras/text/rules_huggingface.npz"
+    default = Path(__file__).parents[1] / "bert_keras/text"
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--out", type=Path, default=default)
-    out = parser.parse_args().out
-    np.savez_compressed(out, **make_rules())
-    print(f"{out}: {out.stat().st_size:,} bytes")
+    folder = parser.parse_args().out
+    for name, made in (("huggingface", huggingface()), ("google", google())):
+        out = folder / f"rules_{name}.npz"
+        np.savez_compressed(out, **made)
+        print(f"{out}: {out.stat().st_size:,} bytes, {made['origin']}")
 
 
 if __name__ == "__main__":

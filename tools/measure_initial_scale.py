@@ -53,7 +53,7 @@ def main() -> None:
     training, held_out = split_documents(list(default_documents(4_000_000)))
     words = count_words(sentence for document in training for sentence in document)
     tokenizer = WordPieceTokenizer(learn_vocabulary(words, 2000))
-    ids = tokenizer.vocabulary.special_ids
+    ids = tokenizer.special_ids
     rows = (
         BertPacker(SEQUENCE_LENGTH, cls_id=ids.cls, sep_id=ids.sep, pad_id=ids.pad),
         MaskedLMMasker(len(tokenizer.vocabulary), ids, predictions=5),

@@ -35,13 +35,14 @@ def fill_masks(
             f"The model has no masked-LM head. Received: outputs {sorted(outputs)}; "
             f"needed: {MASKED_LM_LOGITS}."
         )
-    vocabulary = artefact.preprocessor.tokenizer.vocabulary
+    tokenizer = artefact.preprocessor.tokenizer
+    vocabulary, first = tokenizer.vocabulary, tokenizer.options.id_offset
     filled = []
     for ids, logits in zip(outputs[TOKEN_IDS], outputs[MASKED_LM_LOGITS], strict=True):
         filled.append([])
-        for position in np.flatnonzero(ids == vocabulary.special_ids.mask):
+        for position in np.flatnonzero(ids == tokenizer.special_ids.mask):
             # A table padded with more rows than tokens has nothing to say there.
-            scores = logits[position, : len(vocabulary)].astype(np.float64)
+            scores = logits[position, first : first + len(vocabulary)].astype(float)
             exponents = np.exp(scores - scores.max())
             probabilities = exponents / exponents.sum()
             best = np.argsort(-probabilities, kind="stable")[:most]

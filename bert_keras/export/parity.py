@@ -78,7 +78,7 @@ def compare(
     batches: Sequence[Sequence[Text]] = BATCHES,
 ) -> Difference:
     """Runs both on the same batches."""
-    pad = reference.preprocessor.tokenizer.vocabulary.special_ids.pad
+    pad = reference.preprocessor.tokenizer.special_ids.pad
     wrong_ids, largest, cosines, same = 0, 0.0, [], []
     for batch in batches:
         expected, answered = reference.run(batch), other.run(batch)

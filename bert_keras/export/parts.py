@@ -64,7 +64,7 @@ def metadata_of(model: ServedModel) -> dict:
     tokenizer = model.preprocessor.tokenizer
     return {
         "vocabulary": list(tokenizer.vocabulary),
-        "tokenizer": tokenizer.options(),
+        "tokenizer": tokenizer.settings(),
         "sequence_length": model.preprocessor.sequence_length,
         "is_quantized": False,
     }

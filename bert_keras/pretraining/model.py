@@ -94,12 +94,14 @@ class BertPretrainer(WeightedMeanTraining, keras.Model):
 
     def check_vocabulary(self) -> None:
         """Refuses a vocabulary that the token table has no rows for."""
-        tokens = len(self.preprocessor.tokenizer.vocabulary)
-        rows = self.backbone.vocabulary_size
-        if tokens > rows:
+        tokenizer, rows = self.preprocessor.tokenizer, self.backbone.vocabulary_size
+        if tokenizer.ids_end > rows:
+            first = tokenizer.options.id_offset
             raise ValueError(
-                f"The vocabulary does not fit the token table. Received: {tokens} "
-                f"tokens and {rows} rows; allowed: at least as many rows as tokens."
+                "The vocabulary does not fit the token table. Received: "
+                f"{len(tokenizer.vocabulary)} tokens"
+                f"{f', their ids from {first} on,' if first else ''} and {rows} rows; "
+                f"allowed: at least as many rows as tokens."
             )
 
     def terms(self, features: dict, training: bool) -> list[Term]:

@@ -182,7 +182,7 @@ def _described(documents, tokenizer, options: PretrainingOptions) -> dict:
         **dataclasses.asdict(options),
         "corpus": corpus.hexdigest(),
         "vocabulary": hashlib.sha256(tokens).hexdigest(),
-        **tokenizer.options(),
+        **tokenizer.settings(),
     }
 
 
@@ -206,7 +206,7 @@ def _model(out: Path, tokenizer, options: PretrainingOptions) -> BertPretrainer:
         return keras.saving.load_model(out / MODEL_FILE)
     backbone = BertBackbone.from_size(
         options.size,
-        vocabulary_size=len(tokenizer.vocabulary),
+        vocabulary_size=tokenizer.ids_end,
         max_sequence_length=options.sequence_length,
         dropout=options.dropout,
     )
@@ -228,12 +228,15 @@ def _model(out: Path, tokenizer, options: PretrainingOptions) -> BertPretrainer:
 
 
 def _rows(tokenizer, options: PretrainingOptions) -> tuple[BertPacker, MaskedLMMasker]:
-    ids = tokenizer.vocabulary.special_ids
+    ids = tokenizer.special_ids
     packer = BertPacker(
         options.sequence_length, cls_id=ids.cls, sep_id=ids.sep, pad_id=ids.pad
     )
     masker = MaskedLMMasker(
-        len(tokenizer.vocabulary), ids, predictions=options.predictions
+        len(tokenizer.vocabulary),
+        ids,
+        predictions=options.predictions,
+        id_offset=tokenizer.options.id_offset,
     )
     return packer, masker
 

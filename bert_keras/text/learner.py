@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterable
 from itertools import pairwise
 
 from bert_keras.features import SpecialTokens
-from bert_keras.text.rules import WORD_LIMITS, normalization, translation
+from bert_keras.text.options import tokenizer_options
+from bert_keras.text.rules import normalization, translation
 from bert_keras.text.tables import SUFFIX_PREFIX
 from bert_keras.text.vocabulary import Vocabulary
 
@@ -23,9 +24,9 @@ from bert_keras.text.vocabulary import Vocabulary
 def count_words(
     lines: Iterable[str],
     *,
-    lowercase: bool = True,
+    lowercase: bool | None = None,
     strip_accents: bool | None = None,
-    rules: str = "huggingface",
+    rules: str | None = None,
     special_tokens: SpecialTokens = SpecialTokens(),
 ) -> Counter[str]:
     """Counts the words of a text, cut as the tokenizer cuts them.
@@ -46,14 +47,18 @@ def count_words(
     for line in lines:
         # Split at plain spaces alone: what else ends a word, the table knows.
         chunks.update(line.replace("\n", " ").split(" "))
-    strip_accents = lowercase if strip_accents is None else strip_accents
-    table = translation(normalization(rules, lowercase, strip_accents))
+    options = tokenizer_options(
+        {"lowercase": lowercase, "strip_accents": strip_accents, "rules": rules}
+    )
+    table = translation(
+        normalization(options.rules, options.lowercase, options.strip_accents)
+    )
     words: Counter[str] = Counter()
     for chunk, count in chunks.items():
         for name in special_tokens:
             chunk = chunk.replace(name, " ")
         for word in chunk.translate(table).split(" "):
-            if 0 < len(word) <= WORD_LIMITS[rules]:
+            if 0 < len(word) <= options.max_characters_per_word:
                 words[word] += count
     return words
 

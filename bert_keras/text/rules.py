@@ -5,9 +5,24 @@ set ideographs apart, strip accents (NFD, then category Mn removed) and lower-ca
 then it sets punctuation apart. Each step looks at one codepoint alone, so the whole of
 it is a table: codepoint -> kind, and at most three codepoints in its place.
 
-The table is *data*, made once by asking the reference library about every codepoint
+The table is *data*, made once by asking the reference about every codepoint
 (`tools/make_rules.py`). Python's own `unicodedata` follows the Python version and would
 give other ids on another machine.
+
+There are two rule sets; these are all their differences:
+
+| | `huggingface` | `google` | example |
+|---|---|---|---|
+| reference | `tokenizers` | tokenization.py, 2018 | |
+| longest word | 100 characters | 200 characters | "a" 101 times: [UNK], or cut up |
+| private use | removed | part of a word | U+E000 |
+| capital sigma | always \u03c3 | \u03c2 at the end of a word | \u039f\u03a3 |
+| ideographs | not U+2B820 to U+2B91F | all of Extension E | U+2B820 |
+| Unicode | several, old and new | 14.0 (Python 3.11) | U+2E5D is a dash since 14.0 |
+
+(Of Unicode's versions: 107 signs are punctuation, 13 are removed and 384 are accents in
+14.0 only; 55 capitals have a small letter, and U+166D and U+111C9 are punctuation, in
+the library's only; U+11938 has an accent in 14.0 only.)
 """
 
 import functools
@@ -19,72 +34,79 @@ import numpy as np
 CODEPOINTS = 0x110000
 """The number of codepoints, U+0000 to U+10FFFF."""
 
-DROP, SPACE, WORD, ALONE = range(4)
-"""Kinds: removed; ends a word; part of a word; a word of its own."""
+DROP, SPACE, WORD, PUNCTUATION, IDEOGRAPH = range(5)
+"""Kinds: removed; ends a word; part of a word; the last two: a word of its own."""
+
+CASED, IGNORED = 1, 2
+"""What a codepoint can be to a capital sigma beside it, if it is not simply 0."""
 
 WIDTH = 3
 """The most codepoints that replace one (a Hangul syllable becomes three jamo)."""
-
-WORD_LIMITS = {"huggingface": 100}
-"""The rule sets, and the longest word, in characters, that each still cuts up."""
 
 
 class Normalization(NamedTuple):
     """What becomes of each codepoint.
 
     Attributes:
-        kinds: uint8 `[CODEPOINTS]`: `DROP`, `SPACE`, `WORD` or `ALONE`.
+        kinds: uint8 `[CODEPOINTS]`: `DROP`, `SPACE`, `WORD`, `PUNCTUATION` or
+            `IDEOGRAPH`; the last only where ideographs are words of their own.
         outputs: int32 `[CODEPOINTS, WIDTH]`: the codepoints in its place, then -1.
-            Read only where the kind is `WORD` or `ALONE`.
+            Read only where the kind is neither `DROP` nor `SPACE`.
+        sigmas: uint8 `[CODEPOINTS]`: `CASED`, `IGNORED` or 0. All 0 where the case of
+            sigma does not depend on what is beside it.
     """
 
     kinds: np.ndarray
     outputs: np.ndarray
+    sigmas: np.ndarray
+
+
+def normalization(
+    rules: str = "huggingface",
+    lowercase: bool = True,
+    strip_accents: bool = True,
+    split_on_cjk: bool = True,
+) -> Normalization:
+    """Returns the table of a rule set with its switches; see `WordPieceTokenizer`."""
+    return _normalization(rules, lowercase, strip_accents, split_on_cjk)
 
 
 @functools.lru_cache(maxsize=4)
-def normalization(
-    rules: str = "huggingface", lowercase: bool = True, strip_accents: bool = True
-) -> Normalization:
-    """Returns the table of a rule set with its two switches.
-
-    Args:
-        rules: `"huggingface"`, the rule of today's checkpoints (BertNormalizer and
-            BertPreTokenizer of the `tokenizers` library).
-        lowercase: map each codepoint to its lower case.
-        strip_accents: NFD, then remove category Mn. In scripts whose vowel signs are
-            Mn (Hindi, Thai) or whose voicing marks are (Japanese) this loses meaning.
-
-    Raises:
-        ValueError: an unknown rule set.
-    """
-    if rules not in WORD_LIMITS:
-        raise ValueError(
-            f"Unknown normalisation rules. Received: rules={rules!r}; allowed: "
-            f"{', '.join(map(repr, WORD_LIMITS))}."
-        )
+def _normalization(rules, lowercase, strip_accents, split_on_cjk) -> Normalization:
     data = load_rules(rules)
-    kinds = np.repeat(data["kinds"], np.diff(data["kind_starts"], append=CODEPOINTS))
+    kinds = _spread(data["kind_starts"], data["kinds"])
+    if not split_on_cjk:
+        kinds[kinds == IDEOGRAPH] = WORD
+    sigmas = _spread(data["sigma_starts"], data["sigmas"])
+    if not lowercase:
+        sigmas[:] = 0
     outputs = np.full((CODEPOINTS, WIDTH), -1, np.int32)
     outputs[:, 0] = np.arange(CODEPOINTS)
-    if strip_accents:
-        outputs[data["strip_codepoints"]] = data["strip_outputs"]
-    if lowercase:
-        outputs = _substitute(outputs, data["lower_codepoints"], data["lower_outputs"])
+    # 2018 lowered first, but of no codepoint does that make another.
+    for name, is_on in (("strip", strip_accents), ("lower", lowercase)):
+        if is_on:
+            replaced = data[f"{name}_codepoints"], data[f"{name}_outputs"]
+            outputs = _substitute(outputs, *replaced)
     # "≠" is no punctuation, but without its accent it is "=", which is.
     first = outputs[:, 0]
-    becomes_alone = (kinds == WORD) & (first >= 0) & (kinds[first] == ALONE)
-    kinds = np.where(becomes_alone, np.uint8(ALONE), kinds)
+    becomes = (kinds == WORD) & (first >= 0) & (kinds[first] == PUNCTUATION)
+    kinds[becomes] = PUNCTUATION
     kinds[(kinds == WORD) & (first < 0)] = DROP
-    kinds.flags.writeable = outputs.flags.writeable = False
-    return Normalization(kinds, outputs)
+    table = Normalization(kinds, outputs, sigmas)
+    for array in table:
+        array.flags.writeable = False
+    return table
+
+
+def _spread(starts: np.ndarray, values: np.ndarray) -> np.ndarray:
+    return np.repeat(values, np.diff(starts, append=CODEPOINTS))
 
 
 def translation(table: Normalization) -> dict[int, str | None]:
     """Returns the table as a map for `str.translate`, for Python-side counting.
 
     After it, words stand between plain spaces: `" "` is written for `SPACE` and put
-    on both sides of `ALONE`.
+    on both sides of a word of its own. Sigma is lowered as anywhere in a word.
     """
     mapping: dict[int, str | None] = {}
     codepoints = np.arange(CODEPOINTS)
@@ -98,7 +120,7 @@ def translation(table: Normalization) -> dict[int, str | None]:
             mapping[codepoint] = " "
         else:
             text = "".join(chr(c) for c in table.outputs[codepoint].tolist() if c >= 0)
-            mapping[codepoint] = f" {text} " if kind == ALONE else text
+            mapping[codepoint] = text if kind == WORD else f" {text} "
     return mapping
 
 
@@ -112,17 +134,17 @@ def load_rules(rules: str) -> dict[str, np.ndarray]:
 def _substitute(
     outputs: np.ndarray, codepoints: np.ndarray, replacements: np.ndarray
 ) -> np.ndarray:
-    """Replaces codepoints inside `outputs`, each by one or more, and packs the rows."""
+    """Replaces codepoints inside `outputs`, each by some or none; packs the rows."""
     rows = np.full(CODEPOINTS, -1, np.int32)
     rows[codepoints] = np.arange(len(codepoints))
-    for column in reversed(range(WIDTH)):  # right to left: an insertion moves the rest
-        row = np.where(outputs[:, column] >= 0, rows[outputs[:, column]], -1)
-        for codepoint in np.flatnonzero(row >= 0).tolist():
-            new = replacements[row[codepoint]]
-            old = outputs[codepoint].tolist()
-            packed = old[:column] + new[new >= 0].tolist() + old[column + 1 :]
-            packed = [c for c in packed if c >= 0]
-            if len(packed) > WIDTH:
-                raise AssertionError(f"U+{codepoint:04X} needs {len(packed)} columns")
-            outputs[codepoint] = packed + [-1] * (WIDTH - len(packed))
+    found = (outputs >= 0) & (rows[outputs] >= 0)
+    for codepoint in np.flatnonzero(found.any(axis=1)).tolist():
+        packed = []
+        for output in outputs[codepoint].tolist():
+            row = rows[output] if output >= 0 else -1
+            new = [output] if row < 0 else replacements[row].tolist()
+            packed += [c for c in new if c >= 0]
+        if len(packed) > WIDTH:
+            raise AssertionError(f"U+{codepoint:04X} needs {len(packed)} columns")
+        outputs[codepoint] = packed + [-1] * (WIDTH - len(packed))
     return outputs

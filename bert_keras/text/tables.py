@@ -1,12 +1,20 @@
-"""Rules and vocabulary, compiled to the arrays that `wordpiece` gathers from."""
+"""Rules and vocabulary, compiled to the arrays that the tokenizer looks things up in.
+
+A *symbol* stands for a character in the tensors: `SPACE_SYMBOL`, "a character that the
+vocabulary never uses", then one for each character that it does. What is a word of its
+own (the end of a row, punctuation, an ideograph) has another symbol than the same
+character inside a word; all of those come last, from `alone_from` on.
+"""
 
 import functools
+import warnings
 from typing import NamedTuple
 
 import numpy as np
 
+from bert_keras.text.options import TokenizerOptions
 from bert_keras.text.rules import (
-    ALONE,
+    CODEPOINTS,
     DROP,
     SPACE,
     WORD,
@@ -16,113 +24,237 @@ from bert_keras.text.rules import (
 from bert_keras.text.trie import Trie, build_trie
 from bert_keras.text.vocabulary import Vocabulary
 
-# A symbol is 2 * character + alone. Character 0 never matches anything.
-DROPPED, SPACE_SYMBOL = 0, 1
-_UNKNOWN = 1  # the character that stands for all that the vocabulary never uses
+DROPPED, SPACE_SYMBOL, _UNKNOWN = range(3)
+ROW_END_ID = -1
 PAGE = 64
+FLAT = 1 << 16
 SUFFIX_PREFIX = "##"
+_MOST_CAPITALS = 0.01
+
+
+class PagedTable(NamedTuple):
+    """One number for each codepoint.
+
+    The first `FLAT` stand in order; of the rest, equal pages of `PAGE` are stored once.
+
+    Attributes:
+        shifts: int32 `[codepoints / PAGE]`: what to add to a codepoint on each page to
+            find its number among `values`.
+        values: integers.
+    """
+
+    shifts: np.ndarray
+    values: np.ndarray
+
+
+class Name(NamedTuple):
+    """A token that is recognised inside text as it is written.
+
+    Attributes:
+        codepoints: as it is written.
+        symbol: in its place.
+        is_free: whether anything may stand before it and behind it, bool `[2]`: next to
+            a letter of its own it must not go on.
+    """
+
+    codepoints: tuple[int, ...]
+    symbol: int
+    is_free: tuple[bool, bool]
 
 
 class WordPieceTables(NamedTuple):
     """Rules and vocabulary, compiled.
 
     Attributes:
-        pages: integer `[codepoints / 64]`: which page of `codes` a codepoint is on.
-        codes: integer `[pages, 64]` flattened: row of `symbols` for each codepoint.
-        symbols: integer `[rows, width]`: the symbols in a codepoint's place.
-        trie: the vocabulary's pieces over characters.
-        specials: codepoints of each special token that is recognised inside text,
-            beside its symbol.
+        symbols: for each codepoint the symbol in its place, or `expanded_from` + row.
+        expanded: integer `[rows, 3]`: the symbols of codepoints that become several.
+        expanded_from: one more than the greatest symbol.
+        alone_from: from this symbol on, each is a word of its own.
+        row_end: the symbol of the end of a row; its piece has the id `ROW_END_ID`.
+        sigmas: what a codepoint is to a capital sigma; None where that doesn't matter.
+        final_sigma: the symbol of a capital sigma at the end of a word.
+        names: recognised inside text, the longest first.
+        trie: the vocabulary's pieces over symbols.
         unk_id: id of the unknown token.
-        word_limit: most characters of a word that is still cut up.
+        options: of the tokenizer.
     """
 
-    pages: np.ndarray
-    codes: np.ndarray
-    symbols: np.ndarray
+    symbols: PagedTable
+    expanded: np.ndarray
+    expanded_from: int
+    alone_from: int
+    row_end: int
+    sigmas: PagedTable | None
+    final_sigma: int
+    names: tuple[Name, ...]
     trie: Trie
-    specials: tuple[tuple[tuple[int, ...], int], ...]
     unk_id: int
-    word_limit: int
+    options: TokenizerOptions
 
 
-@functools.lru_cache(maxsize=8)
-def compile_tables(
-    vocabulary: Vocabulary,
-    *,
-    rules: str,
-    lowercase: bool,
-    strip_accents: bool,
-    word_limit: int,
-    special_tokens_in_text: tuple[str, ...],
-) -> WordPieceTables:
-    """Compiles normalisation rules and a vocabulary for `wordpiece`."""
-    table = normalization(rules, lowercase, strip_accents)
-    counts: dict[str, int] = {}
-    for token in vocabulary:
-        for character in token:
-            counts[character] = counts.get(character, 0) + 1
-    # Frequent characters get small numbers: the trie packs better.
-    alphabet = sorted(counts, key=lambda character: (-counts[character], character))
-    characters = {c: number for number, c in enumerate(alphabet, _UNKNOWN + 1)}
-    pieces, specials = [], []
-    for piece_id, token in enumerate(vocabulary):
-        continues = token.startswith(SUFFIX_PREFIX) and len(token) > len(SUFFIX_PREFIX)
-        text = token[len(SUFFIX_PREFIX) :] if continues else token
-        if text:
-            path = tuple(characters[character] for character in text)
-            pieces.append((continues, path, piece_id))
-    _refuse_overlaps(special_tokens_in_text)
-    for number, name in enumerate(special_tokens_in_text):
-        character = _UNKNOWN + 1 + len(alphabet) + number
-        pieces.append((False, (character,), vocabulary.id(name)))
-        specials.append((tuple(map(ord, name)), 2 * character + 1))
-    return WordPieceTables(
-        *_symbol_pages(table, characters),
-        trie=build_trie(pieces, _UNKNOWN + 1 + len(alphabet) + len(specials)),
-        specials=tuple(specials),
-        unk_id=vocabulary.special_ids.unk,
-        word_limit=word_limit,
-    )
+def check_vocabulary(vocabulary: Vocabulary, options: TokenizerOptions) -> None:
+    """Refuses names that the vocabulary lacks, and warns of capitals never to match."""
+    names = options.names_in_text(vocabulary.special_tokens)
+    specials = options.special_tokens_in_text
+    strangers = () if isinstance(specials, bool) else specials
+    strangers = [name for name in strangers if name not in vocabulary.special_tokens]
+    if strangers:
+        raise ValueError(
+            f"Received: special_tokens_in_text={list(specials)}; allowed: a bool, or "
+            f"some of {', '.join(vocabulary.special_tokens)}."
+        )
+    missing = [name for name in names if name not in vocabulary]
+    if missing:
+        raise ValueError(
+            f"Words that are never split must be tokens. Missing in the vocabulary: "
+            f"{', '.join(missing)}."
+        )
+    _refuse_overlaps(names)
+    capitals = [token for token in vocabulary if _has_capitals(token)]
+    if options.lowercase and len(capitals) > _MOST_CAPITALS * len(vocabulary):
+        warnings.warn(
+            f"The vocabulary looks cased, and the text is lower-cased: "
+            f"{len(capitals)} of {len(vocabulary)} tokens hold capital letters, such "
+            f"as {capitals[0]!r}, and can never match. Is lowercase=False meant?",
+            stacklevel=4,
+        )
+
+
+def _has_capitals(token: str) -> bool:
+    is_name = token[0] + token[-1] in ("[]", "<>") if token else True
+    return token != token.lower() and not is_name
 
 
 def _refuse_overlaps(names: tuple[str, ...]) -> None:
     for one in names:
         for other in names:
-            for size in range(1, len(one) + (one != other)):
-                if other.startswith(one[-size:]) or one[-size:].startswith(other):
-                    raise ValueError(
-                        "Special tokens that overlap cannot be told apart inside text. "
-                        f"Received: {one!r} and {other!r}; allowed: names of which "
-                        "none ends as another begins."
-                    )
+            if any(other.startswith(one[-size:]) for size in range(1, len(one))):
+                raise ValueError(
+                    "Words that overlap cannot be told apart inside text. Received: "
+                    f"{one!r} and {other!r}; allowed: words of which none ends as "
+                    "another begins."
+                )
 
 
-def _symbol_pages(
-    table: Normalization, characters: dict[str, int]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Returns `pages`, `codes` and `symbols`: equal pages and equal rows are shared."""
-    character_of = np.full(len(table.kinds) + 1, _UNKNOWN, np.int32)
-    codepoints = [ord(character) for character in characters]
-    character_of[codepoints] = list(characters.values())
-    character_of[-1] = 0  # outputs hold -1 where there is no codepoint
-    rows = 2 * character_of[table.outputs]
-    rows[(table.kinds == ALONE)[:, None] & (rows > 0)] += 1
-    rows[(table.kinds == DROP) | (table.kinds == SPACE)] = DROPPED
-    rows[table.kinds == SPACE, 0] = SPACE_SYMBOL
-    assert ((table.kinds == WORD) <= (rows[:, 0] > 0)).all()
-    width = max(1, int((rows != DROPPED).any(axis=0).sum()))
-    keys = rows.astype(np.int64) @ (1 << 21) ** np.arange(len(rows[0]))  # one a row
-    _, first, codes = np.unique(keys, return_index=True, return_inverse=True)
-    page_numbers: dict[bytes, int] = {}
-    pages = [
-        page_numbers.setdefault(page.tobytes(), len(page_numbers))
-        for page in codes.reshape(-1, PAGE)
+@functools.lru_cache(maxsize=8)
+def compile_tables(vocabulary: Vocabulary) -> WordPieceTables:
+    """Compiles a vocabulary that has options."""
+    options = vocabulary.options
+    table = normalization(
+        options.rules, options.lowercase, options.strip_accents, options.split_on_cjk
+    )
+    alphabet = _Alphabet(vocabulary, table)
+    names = options.names_in_text(vocabulary.special_tokens)
+    name_symbols = {name: alphabet.end + n for n, name in enumerate(names)}
+    pieces = [
+        *_pieces(vocabulary, alphabet),
+        (False, (alphabet.row_end,), ROW_END_ID),
+        *((False, (s,), vocabulary.id(name)) for name, s in name_symbols.items()),
     ]
-    codes = np.frombuffer(b"".join(page_numbers), codes.dtype)
-    return tuple(map(_narrow, (np.array(pages), codes, rows[first, :width])))
+    end = alphabet.end + len(names)
+    symbols, expanded = _symbols(table, alphabet, end)
+    is_word = (table.kinds == WORD) & (table.outputs[:, 0] >= 0)
+    return WordPieceTables(
+        symbols=symbols,
+        expanded=expanded,
+        expanded_from=end,
+        alone_from=alphabet.alone_from,
+        row_end=alphabet.row_end,
+        sigmas=_paged(table.sigmas) if table.sigmas.any() else None,
+        final_sigma=alphabet.inside.get(ord("ς"), _UNKNOWN),
+        names=tuple(
+            Name(
+                tuple(map(ord, name)),
+                name_symbols[name],
+                (not is_word[ord(name[0])], not is_word[ord(name[-1])]),
+            )
+            for name in sorted(names, key=len, reverse=True)
+        ),
+        trie=build_trie(pieces, end),
+        unk_id=vocabulary.special_ids.unk,
+        options=options,
+    )
+
+
+class _Alphabet:
+    """The symbols of the characters that stand in the vocabulary and can in a text.
+
+    Attributes:
+        inside: codepoint -> symbol, inside a word.
+        alone: codepoint -> symbol, as a word of its own.
+        row_end, unknown_alone: what no character is, and what no token holds.
+        alone_from, end: the first symbol of those alone, and one more than the last.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, table: Normalization):
+        counts: dict[int, int] = {}
+        for token in vocabulary:
+            for character in token:
+                counts[ord(character)] = counts.get(ord(character), 0) + 1
+        # Frequent characters get small numbers: the trie packs better.
+        ranked = sorted(counts, key=lambda c: (-counts[c], c))
+        made = table.outputs[table.kinds == WORD]
+        inside = np.isin(ranked, made)
+        alone = np.isin(ranked, table.outputs[table.kinds > WORD])
+        ranked = np.array(ranked)
+        first = _UNKNOWN + 1
+        self.inside = {c: n for n, c in enumerate(ranked[inside].tolist(), first)}
+        self.alone_from = self.row_end = first + len(self.inside)
+        self.unknown_alone = self.row_end + 1
+        first = self.unknown_alone + 1
+        self.alone = {c: n for n, c in enumerate(ranked[alone].tolist(), first)}
+        self.end = first + len(self.alone)
+
+
+def _pieces(vocabulary: Vocabulary, alphabet: _Alphabet):
+    """Yields the pieces that some text can hold, for `build_trie`."""
+    for piece_id, token in enumerate(vocabulary):
+        continues = token.startswith(SUFFIX_PREFIX) and len(token) > len(SUFFIX_PREFIX)
+        text = token[len(SUFFIX_PREFIX) :] if continues else token
+        path = [alphabet.inside.get(ord(character)) for character in text]
+        if path and None not in path:
+            yield continues, tuple(path), piece_id
+        if len(text) == 1 and not continues and ord(text) in alphabet.alone:
+            yield False, (alphabet.alone[ord(text)],), piece_id
+
+
+def _symbols(
+    table: Normalization, alphabet: _Alphabet, expanded_from: int
+) -> tuple[PagedTable, np.ndarray]:
+    """Returns each codepoint's symbol, and those of codepoints that have several."""
+    rows = np.zeros((CODEPOINTS, table.outputs.shape[1]), np.int32)
+    for kinds, symbols, unknown in (
+        (table.kinds == WORD, alphabet.inside, _UNKNOWN),
+        (table.kinds > WORD, alphabet.alone, alphabet.unknown_alone),
+    ):
+        symbol_of = np.full(CODEPOINTS + 1, unknown, np.int32)
+        symbol_of[list(symbols)] = list(symbols.values())
+        symbol_of[-1] = DROPPED  # outputs hold -1 where there is no codepoint
+        rows[kinds] = symbol_of[table.outputs[kinds]]
+    rows[table.kinds == DROP] = DROPPED
+    rows[table.kinds == SPACE, 0] = SPACE_SYMBOL
+    is_expanded = rows[:, 1] != DROPPED
+    expanded, numbers = np.unique(rows[is_expanded], axis=0, return_inverse=True)
+    single = rows[:, 0].copy()
+    single[is_expanded] = expanded_from + numbers.reshape(-1)
+    return _paged(single), _narrow(expanded)
+
+
+def _paged(values: np.ndarray) -> PagedTable:
+    numbers: dict[bytes, int] = {}
+    stored = [values[:FLAT]]
+    shifts = np.zeros(CODEPOINTS // PAGE, np.int32)
+    for page in range(FLAT // PAGE, CODEPOINTS // PAGE):
+        content = values[page * PAGE : (page + 1) * PAGE]
+        number = numbers.setdefault(content.tobytes(), len(numbers))
+        if number == len(stored) - 1:
+            stored.append(content)
+        shifts[page] = FLAT + (number - page) * PAGE
+    return PagedTable(shifts, _narrow(np.concatenate(stored)))
 
 
 def _narrow(array: np.ndarray) -> np.ndarray:
-    """Stores numbers below 65,536 in two bytes: the exported files halve."""
-    return array.astype(np.uint16 if array.max(initial=0) < 1 << 16 else np.int32)
+    """Stores small numbers in one byte or two: the exported files halve."""
+    largest = array.max(initial=0)
+    types = ((1 << 8, np.uint8), (1 << 16, np.uint16))
+    return array.astype(next((t for end, t in types if largest < end), np.int32))

@@ -9,13 +9,14 @@ import tensorflow as tf
 from bert_keras.features import TOKEN_IDS, SpecialTokens
 from bert_keras.text.detokenizer import detokenize
 from bert_keras.text.inputs import as_text, check_text, codepoints_of
-from bert_keras.text.rules import WORD_LIMITS, normalization
-from bert_keras.text.tables import compile_tables
+from bert_keras.text.options import check_integer, tokenizer_options
+from bert_keras.text.tables import check_vocabulary, compile_tables
 from bert_keras.text.vocabulary import Vocabulary, as_vocabulary
 from bert_keras.text.wordpiece import WordPieces, wordpiece
 
 COUNTS = "counts"
 OFFSETS = "offsets"
+SPECIAL_TOKENS_MASK = "special_tokens_mask"
 VOCABULARY_FILE = "vocab.txt"
 _NO_VOCABULARY = (
     "The tokenizer {!r} has no vocabulary. Received: vocabulary=None; give one to the "
@@ -33,22 +34,39 @@ class WordPieceTokenizer(keras.layers.Layer):
     `keras.Input((), dtype="string")`, and in exported models.
 
     Args:
-        vocabulary: path of a `vocab.txt`, a list of tokens, or a `Vocabulary`.
-        lowercase: lower-case the text.
+        vocabulary: path of a `vocab.txt`, a list of tokens, or a `Vocabulary`. Options
+            that are stored with it are used where none are given here; of those that
+            decide what a word is, another value is refused.
+        lowercase: lower-case the text; on by default.
         strip_accents: remove accents (NFD, then category Mn). Defaults to the value of
-            `lowercase`, as in 2018.
-        rules: the rule set; `"huggingface"`.
+            `lowercase`, as in 2018. In scripts whose vowel signs are Mn (Hindi, Thai)
+            or whose voicing marks are (Japanese) this loses meaning.
+        rules: the rule set: `"huggingface"` (the default), that of the `tokenizers`
+            library, or `"google"`, that of tokenization.py in 2018.
+        split_on_cjk: make every ideograph a word; on by default.
+        normalization: `"NFC"` composes the text first, so that "e" with an accent
+            behind it is "é": for cased vocabularies that hold accents.
+        never_split: words that are one token however they are written: recognised
+            inside text as they stand, case included, but not as a part of a longer
+            word. Each must be in the vocabulary.
         special_tokens_in_text: recognise special tokens typed inside the text: True for
             all five, or the names of some. Off by default: untrusted text must not be
-            able to insert [SEP]. Recognised as they are written, case included.
+            able to insert [SEP]. Recognised as `never_split` words are.
         max_characters_per_word: a longer word becomes one [UNK]. Counted after
-            normalisation; defaults to the rule set's own limit (huggingface: 100).
-        special_tokens: names of the five special tokens; those of a `Vocabulary` are
-            known, and other vocabularies have the names of 2018 without it.
+            normalisation; defaults to the rule set's own limit (huggingface: 100,
+            google: 200).
+        split_unknown_characters: a character that the vocabulary lacks becomes one
+            [UNK], and the rest of its word is kept. Without it, the rule of 2018, the
+            whole word becomes one [UNK].
+        id_offset: the id of the vocabulary's first token.
+        special_tokens: names of the five special tokens; those stored with a vocabulary
+            are known, and others have the names of 2018 without it.
         sequence_length: pad or cut every row to this many tokens; without it, rows are
             padded to the longest.
         ragged: return ragged tensors in place of padded ones.
-        offsets: return where in the text each token stands.
+        offsets: return where in the text each token stands: True or `"characters"`, or
+            `"bytes"` of UTF-8.
+        special_tokens_mask: return which tokens are [PAD], [CLS], [SEP] or [MASK].
 
     Call arguments:
         inputs: a string tensor of rank 0 or 1, a string or list of strings, or int32
@@ -60,11 +78,17 @@ class WordPieceTokenizer(keras.layers.Layer):
         - `token_ids`: int32 `[batch, sequence]`, padded with the id of [PAD];
         - `counts`: int32 `[batch]`, tokens in each row;
         - `offsets`, on request: int32 `[batch, sequence, 2]`, start and end of each
-          token in characters of the text; zeros in the padding.
+          token in the text; zeros in the padding;
+        - `special_tokens_mask`, on request: int32 `[batch, sequence]`, 1 for a special
+          token ([UNK] stands for text, and is none).
 
     Raises:
-        ValueError: an unknown rule set, a wrong length or limit, a vocabulary that is
-            malformed (see `Vocabulary`) or was never given, inputs of another type.
+        ValueError: an option that is not allowed or not the vocabulary's, a vocabulary
+            that is malformed (see `Vocabulary`) or was never given, inputs of another
+            type.
+
+    Warns:
+        UserWarning: lower-casing with a vocabulary that holds capital letters.
 
     Source of the rules: google-research/bert, tokenization.py (2018), as `tokenizers`
     states it today.
@@ -78,42 +102,46 @@ class WordPieceTokenizer(keras.layers.Layer):
         self,
         vocabulary: Vocabulary | str | os.PathLike | Iterable[str] | None = None,
         *,
-        lowercase: bool = True,
+        lowercase: bool | None = None,
         strip_accents: bool | None = None,
-        rules: str = "huggingface",
-        special_tokens_in_text: bool | Sequence[str] = False,
+        rules: str | None = None,
+        split_on_cjk: bool | None = None,
+        normalization: str | None = None,
+        never_split: Sequence[str] | None = None,
+        special_tokens_in_text: bool | Sequence[str] | None = None,
         max_characters_per_word: int | None = None,
+        split_unknown_characters: bool | None = None,
+        id_offset: int | None = None,
         special_tokens: SpecialTokens | None = None,
         sequence_length: int | None = None,
         ragged: bool = False,
-        offsets: bool = False,
+        offsets: bool | str = False,
+        special_tokens_mask: bool = False,
         **kwargs,
     ):
         super().__init__(**kwargs)
-        self.lowercase = lowercase
-        self.strip_accents = lowercase if strip_accents is None else strip_accents
-        if special_tokens is None:
-            is_known = isinstance(vocabulary, Vocabulary)
-            special_tokens = vocabulary.special_tokens if is_known else SpecialTokens()
-        self._special_tokens = SpecialTokens(*special_tokens)
-        self.rules = rules
-        if not isinstance(special_tokens_in_text, bool):
-            special_tokens_in_text = list(special_tokens_in_text)
-        self.special_tokens_in_text = special_tokens_in_text
-        self._names_in_text()  # refuses unknown names
-        normalization(rules, lowercase, self.strip_accents)  # refuses unknown rules
-        if max_characters_per_word is None:
-            max_characters_per_word = WORD_LIMITS[rules]
-        self.max_characters_per_word = _positive(
-            max_characters_per_word, "max_characters_per_word"
-        )
+        self._given = {
+            "rules": rules,
+            "lowercase": lowercase,
+            "strip_accents": strip_accents,
+            "split_on_cjk": split_on_cjk,
+            "normalization": normalization,
+            "never_split": never_split,
+            "special_tokens_in_text": special_tokens_in_text,
+            "max_characters_per_word": max_characters_per_word,
+            "split_unknown_characters": split_unknown_characters,
+            "id_offset": id_offset,
+        }
+        self._names = special_tokens and SpecialTokens(*special_tokens)
         if sequence_length is not None:
-            _positive(sequence_length, "sequence_length")
+            check_integer("sequence_length", sequence_length, 1)
         self.sequence_length = sequence_length
         self.ragged = ragged
-        self.offsets = offsets
+        self.offsets = _unit(offsets)
+        self.special_tokens_mask = special_tokens_mask
         self.built = True
         self._vocabulary = None
+        self.options = tokenizer_options(self._given)  # refuses what is not allowed
         if vocabulary is not None:
             self.set_vocabulary(vocabulary)
 
@@ -121,14 +149,10 @@ class WordPieceTokenizer(keras.layers.Layer):
         self, vocabulary: Vocabulary | str | os.PathLike | Iterable[str]
     ) -> None:
         """Sets the vocabulary of a layer that was made without one."""
-        names = SpecialTokens(*self._special_tokens)
-        vocabulary = as_vocabulary(vocabulary, names)
-        if vocabulary.special_tokens != names:
-            raise ValueError(
-                "The vocabulary has other special tokens. Received: "
-                f"{', '.join(vocabulary.special_tokens)}; allowed: {', '.join(names)}."
-            )
-        self._vocabulary = vocabulary
+        vocabulary = as_vocabulary(vocabulary, self._names)
+        self.options = tokenizer_options(self._given, vocabulary.options)
+        check_vocabulary(vocabulary, self.options)
+        self._vocabulary = vocabulary.with_options(self.options)
         # Compiled once for eager calls, so that they neither retrace nor copy constants
         # of a megabyte. In closures, which Keras does not track and export.
         by_type = {
@@ -144,7 +168,7 @@ class WordPieceTokenizer(keras.layers.Layer):
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The vocabulary."""
+        """The vocabulary, with the options of this layer."""
         if self._vocabulary is None:
             raise ValueError(_NO_VOCABULARY.format(self.name))
         return self._vocabulary
@@ -153,6 +177,17 @@ class WordPieceTokenizer(keras.layers.Layer):
     def has_vocabulary(self) -> bool:
         """False between making a layer from its config and loading its assets."""
         return self._vocabulary is not None
+
+    @property
+    def special_ids(self) -> SpecialTokens:
+        """The ids of the special tokens, `id_offset` included."""
+        ids = self.vocabulary.special_ids
+        return SpecialTokens(*(number + self.options.id_offset for number in ids))
+
+    @property
+    def ids_end(self) -> int:
+        """One more than the greatest id: the least number of rows of a token table."""
+        return len(self.vocabulary) + self.options.id_offset
 
     def __call__(self, inputs, **kwargs):
         # Keras would take a list of strings for a list of tensors.
@@ -174,30 +209,18 @@ class WordPieceTokenizer(keras.layers.Layer):
             outputs = {name: value[0] for name, value in outputs.items()}
         return outputs
 
-    def _names_in_text(self) -> tuple[str, ...]:
-        names = self.special_tokens_in_text
-        if isinstance(names, bool):
-            return tuple(self._special_tokens) if names else ()
-        unknown = [name for name in names if name not in self._special_tokens]
-        if unknown:
-            raise ValueError(
-                f"Received: special_tokens_in_text={list(names)}; allowed: a bool, or "
-                f"some of {', '.join(self._special_tokens)}."
-            )
-        return tuple(names)
-
     def _pieces(self, texts: tf.Tensor) -> tuple[WordPieces, tf.Tensor]:
-        """Returns the pieces, and where each row starts among the codepoints."""
-        tables = compile_tables(
-            self.vocabulary,
-            rules=self.rules,
-            lowercase=self.lowercase,
-            strip_accents=self.strip_accents,
-            word_limit=self.max_characters_per_word,
-            special_tokens_in_text=self._names_in_text(),
-        )
-        codepoints, row_splits = codepoints_of(texts)
-        return wordpiece(codepoints, row_splits, tables), row_splits[:-1]
+        """Returns the pieces, their places in the unit asked for, and of row starts."""
+        tables = compile_tables(self.vocabulary)
+        text = codepoints_of(texts, in_bytes=self.offsets == "bytes")
+        pieces = wordpiece(text.codepoints, text.row_splits, tables)
+        row_starts = text.row_splits[:-1]
+        if text.positions is not None:
+            places = (pieces.starts, pieces.ends, row_starts)
+            starts, ends, row_starts = (tf.gather(text.positions, p) for p in places)
+            pieces = pieces._replace(starts=starts, ends=ends)
+        ids = pieces.ids + self.options.id_offset
+        return pieces._replace(ids=ids), row_starts
 
     def _as_dense(self, pieces: WordPieces, row_starts: tf.Tensor) -> dict:
         firsts = pieces.row_splits[:-1]
@@ -213,16 +236,16 @@ class WordPieceTokenizer(keras.layers.Layer):
         def spread(values, padding):
             return tf.gather(tf.concat([values, [padding]], axis=0), index)
 
-        outputs = {
-            TOKEN_IDS: spread(pieces.ids, self.vocabulary.special_ids.pad),
-            COUNTS: tf.minimum(counts, length),
-        }
+        ids = spread(pieces.ids, self.special_ids.pad)
+        outputs = {TOKEN_IDS: ids, COUNTS: tf.minimum(counts, length)}
         if self.offsets:
             edges = tf.stack(
                 [spread(pieces.starts, 0), spread(pieces.ends, 0)], axis=-1
             )
             edges -= row_starts[:, None, None]
             outputs[OFFSETS] = tf.where(is_token[..., None], edges, 0)
+        if self.special_tokens_mask:
+            outputs[SPECIAL_TOKENS_MASK] = special_mask(ids, self.special_ids)
         return outputs
 
     def _as_ragged(self, pieces: WordPieces, row_starts: tf.Tensor) -> dict:
@@ -236,6 +259,10 @@ class WordPieceTokenizer(keras.layers.Layer):
             counts = pieces.row_splits[1:] - pieces.row_splits[:-1]
             edges = tf.stack([pieces.starts, pieces.ends], axis=-1)
             outputs[OFFSETS] = rows(edges - tf.repeat(row_starts, counts)[:, None])
+        if self.special_tokens_mask:
+            outputs[SPECIAL_TOKENS_MASK] = rows(
+                special_mask(pieces.ids, self.special_ids)
+            )
         return outputs
 
     def detokenize(self, ids, skip_special_tokens: bool = True) -> tf.Tensor:
@@ -250,6 +277,7 @@ class WordPieceTokenizer(keras.layers.Layer):
         """
         ids = ids if isinstance(ids, tf.RaggedTensor) else tf.convert_to_tensor(ids)
         rows = ids[None] if ids.shape.rank == 1 else ids
+        rows -= tf.cast(self.options.id_offset, rows.dtype)
         texts = detokenize(rows, self.vocabulary, skip_special_tokens)
         return texts[0] if ids.shape.rank == 1 else texts
 
@@ -265,6 +293,8 @@ class WordPieceTokenizer(keras.layers.Layer):
         shapes = {TOKEN_IDS: sequence, COUNTS: batch}
         if self.offsets:
             shapes[OFFSETS] = (*sequence, 2)
+        if self.special_tokens_mask:
+            shapes[SPECIAL_TOKENS_MASK] = sequence
         return {
             name: keras.KerasTensor(shape, dtype="int32", name=name)
             for name, shape in shapes.items()
@@ -275,26 +305,22 @@ class WordPieceTokenizer(keras.layers.Layer):
         specs = self.compute_output_spec(symbolic)
         return {name: spec.shape for name, spec in specs.items()}
 
-    def options(self) -> dict:
-        """Returns the tokenizer's own options, as JSON values: all that decides ids."""
+    def settings(self) -> dict:
+        """Returns every option of the tokenizer by its name, as JSON values."""
+        names = self._names or SpecialTokens()
+        if self.has_vocabulary:
+            names = self.vocabulary.special_tokens
         return {
-            "lowercase": self.lowercase,
-            "strip_accents": self.strip_accents,
-            "rules": self.rules,
-            "special_tokens_in_text": (
-                self.special_tokens_in_text
-                if isinstance(self.special_tokens_in_text, bool)
-                else list(self.special_tokens_in_text)
-            ),
-            "max_characters_per_word": self.max_characters_per_word,
-            "special_tokens": list(self._special_tokens),
+            **self.options.as_json(),
+            "special_tokens": list(names),
             "sequence_length": self.sequence_length,
             "ragged": self.ragged,
             "offsets": self.offsets,
+            "special_tokens_mask": self.special_tokens_mask,
         }
 
     def get_config(self):
-        return {**super().get_config(), **self.options()}
+        return {**super().get_config(), **self.settings()}
 
     def save_assets(self, dir_path):
         """Writes the vocabulary; Keras calls this when it saves a model."""
@@ -305,10 +331,16 @@ class WordPieceTokenizer(keras.layers.Layer):
         self.set_vocabulary(os.path.join(dir_path, VOCABULARY_FILE))
 
 
-def _positive(value: int, name: str) -> int:
-    if not isinstance(value, int) or value < 1:
+def special_mask(ids: tf.Tensor, special_ids: SpecialTokens) -> tf.Tensor:
+    """Returns 1 where an id is [PAD], [CLS], [SEP] or [MASK], int32."""
+    specials = special_ids._replace(unk=special_ids.pad)  # [UNK] stands for text
+    return tf.cast(tf.reduce_any([ids == i for i in set(specials)], axis=0), tf.int32)
+
+
+def _unit(offsets: bool | str) -> bool | str:
+    if offsets not in (False, True, "characters", "bytes"):
         raise ValueError(
-            f"{name} is not allowed. Received: {name}={value!r}; allowed: an integer "
-            "of at least 1."
+            f"Received: offsets={offsets!r}; allowed: False, True, 'characters', "
+            "'bytes'."
         )
-    return value
+    return "characters" if offsets is True else offsets

@@ -5,6 +5,7 @@ end at "\\n" and nowhere else. Published vocabularies hold lines that *are* U+20
 Unicode-aware line splitter would move every later id by one.
 """
 
+import json
 import os
 import re
 from collections.abc import Iterable, Sequence
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from bert_keras.features import SpecialTokens
 from bert_keras.files import replacing
+from bert_keras.text.options import TokenizerOptions, tokenizer_options
 
 _UNUSED = re.compile(r"\[unused\d+\]")
 
@@ -28,6 +30,7 @@ class Vocabulary(Sequence):
         source: where the tokens came from, for error messages.
         duplicates: `"refuse"` a token that stands twice, or let the `"last"` one have
             it, as the script of 2018 did; the earlier line then counts as blank.
+        options: the tokenizer's options that the tokens were learned with, if known.
 
     Raises:
         ValueError: a token stands twice (naming it and both lines, counted from 1), a
@@ -41,6 +44,7 @@ class Vocabulary(Sequence):
         special_tokens: SpecialTokens = SpecialTokens(),
         source: str = "the vocabulary",
         duplicates: str = "refuse",
+        options: TokenizerOptions | None = None,
     ):
         if duplicates not in ("refuse", "last"):
             raise ValueError(
@@ -52,6 +56,7 @@ class Vocabulary(Sequence):
             tokens = [t if last[t] == number else "" for number, t in enumerate(tokens)]
         self.tokens = tuple(tokens)
         self.special_tokens = SpecialTokens(*special_tokens)
+        self.options = options
         self._ids: dict[str, int] = {}
         for number, token in enumerate(self.tokens):
             if "\n" in token or token.endswith("\r") or not _is_utf8(token):
@@ -77,14 +82,18 @@ class Vocabulary(Sequence):
     def read(
         cls,
         path: str | os.PathLike,
-        special_tokens: SpecialTokens = SpecialTokens(),
+        special_tokens: SpecialTokens | None = None,
         duplicates: str = "refuse",
     ) -> "Vocabulary":
         """Reads a `vocab.txt`: UTF-8 whatever the locale; BOM and CRLF are accepted.
 
+        The tokenizer's options and the names of the special tokens are read from
+        `vocab.options.json`, where that file stands beside it.
+
         Raises:
             FileNotFoundError: there is no such file.
-            ValueError: the file is not UTF-8 (naming the line), or as the constructor.
+            ValueError: the file is not UTF-8 (naming the line), the options are
+                malformed or name other special tokens, or as the constructor.
         """
         lines = Path(path).read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
         tokens = []
@@ -96,7 +105,11 @@ class Vocabulary(Sequence):
                     f"{os.fspath(path)} is not UTF-8. Received: {line!r} on line "
                     f"{number}; a vocabulary file must be UTF-8."
                 ) from error
-        return cls(tokens, special_tokens, os.fspath(path), duplicates)
+        options, stored_names = _read_options(path)
+        if None not in (special_tokens, stored_names):
+            refuse_other_names(SpecialTokens(*special_tokens), stored_names)
+        special_tokens = special_tokens or stored_names or SpecialTokens()
+        return cls(tokens, special_tokens, os.fspath(path), duplicates, options)
 
     def extend(self, tokens: Iterable[str], into_unused: bool = False) -> "Vocabulary":
         """Returns a vocabulary with more tokens; no id that was there changes.
@@ -119,11 +132,27 @@ class Vocabulary(Sequence):
         slots = [n for n, token in enumerate(extended) if _UNUSED.fullmatch(token)]
         for number in slots[: len(new)] if into_unused else ():
             extended[number] = new.pop(0)
-        return Vocabulary([*extended, *new], self.special_tokens)
+        return Vocabulary([*extended, *new], self.special_tokens, options=self.options)
+
+    def with_options(self, options: TokenizerOptions | None) -> "Vocabulary":
+        """Returns the same tokens with other options, or with none."""
+        return Vocabulary(self.tokens, self.special_tokens, options=options)
 
     def write(self, path: str | os.PathLike) -> None:
-        """Writes the tokens, one a line, beside `path` first and then renamed."""
+        """Writes the tokens, one a line, and the options, if known, beside them.
+
+        Each file is written beside its place first and then renamed.
+        """
         text = "".join(token + "\n" for token in self.tokens)
+        if self.options is not None:
+            stored = self.options.as_json()
+            stored["special_tokens"] = list(self.special_tokens)
+            with replacing(options_path(path)) as temporary:
+                temporary.write_text(
+                    json.dumps(stored, indent=2) + "\n", encoding="utf-8"
+                )
+        else:  # those of another vocabulary must not be taken for this one's
+            options_path(path).unlink(missing_ok=True)
         with replacing(path) as temporary:
             temporary.write_bytes(text.encode("utf-8"))
 
@@ -150,22 +179,59 @@ class Vocabulary(Sequence):
             isinstance(other, Vocabulary)
             and self.tokens == other.tokens
             and self.special_tokens == other.special_tokens
+            and self.options == other.options
         )
 
     def __hash__(self) -> int:
-        return hash((self.tokens, self.special_tokens))
+        return hash((self.tokens, self.special_tokens, self.options))
 
 
 def as_vocabulary(
     vocabulary: "Vocabulary | str | os.PathLike | Iterable[str]",
-    special_tokens: SpecialTokens = SpecialTokens(),
+    special_tokens: SpecialTokens | None = None,
 ) -> Vocabulary:
-    """Turns a path, a list of tokens or a `Vocabulary` into a `Vocabulary`."""
+    """Turns a path, a list of tokens or a `Vocabulary` into a `Vocabulary`.
+
+    Raises:
+        ValueError: it has other special tokens than those asked for.
+    """
     if isinstance(vocabulary, Vocabulary):
+        if special_tokens is not None:
+            refuse_other_names(special_tokens, vocabulary.special_tokens)
         return vocabulary
     if isinstance(vocabulary, str | os.PathLike):
         return Vocabulary.read(vocabulary, special_tokens)
-    return Vocabulary(vocabulary, special_tokens)
+    return Vocabulary(vocabulary, special_tokens or SpecialTokens())
+
+
+def options_path(path: str | os.PathLike) -> Path:
+    """Returns where the options of the vocabulary file `path` stand."""
+    return Path(path).with_suffix(".options.json")
+
+
+def refuse_other_names(asked: SpecialTokens, known: SpecialTokens) -> None:
+    """Raises a `ValueError` if two sets of special tokens differ."""
+    if asked != known:
+        raise ValueError(
+            f"The vocabulary has other special tokens. Received: {', '.join(known)}; "
+            f"allowed: {', '.join(asked)}."
+        )
+
+
+def _read_options(
+    path: str | os.PathLike,
+) -> tuple[TokenizerOptions | None, SpecialTokens | None]:
+    beside = options_path(path)
+    if not beside.exists():
+        return None, None
+    try:
+        stored = json.loads(beside.read_text(encoding="utf-8"))
+        names = SpecialTokens(*stored.pop("special_tokens"))
+        return tokenizer_options(stored), names
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise ValueError(
+            f"{beside} does not hold the options of a tokenizer: {error}"
+        ) from error
 
 
 def _without_trailing_blanks(tokens: list[str]) -> list[str]:

@@ -4,14 +4,14 @@ The same function runs in tf.data, inside a SavedModel with no custom op to regi
 and, converted, in ONNX Runtime with nothing but standard `ai.onnx` ops. It works on one
 flat array for the whole batch, in four steps:
 
-1. *normalise*: each codepoint becomes up to three symbols, by a two-stage table;
-2. *match*: from the start of every word at once, walk the trie as far as it goes. Most
-   words are one piece. In those that are not, walk from every other symbol too. That
-   gives the longest piece that starts at each symbol;
-3. *chain*: greedy segmentation is p -> p + length(p) from each word's start. Mark the
-   symbols it reaches by pointer doubling. A word whose chain meets a symbol with no
-   match, or that is too long, becomes one [UNK];
-4. *compact*: keep the marked symbols.
+1. *normalise*: each codepoint becomes a symbol or several (`normalizer.py`);
+2. *match words*: from the start of every word at once, walk the trie as far as it goes.
+   Most words are one piece;
+3. *cut up the others*: walk from every one of their symbols, which gives the longest
+   piece that starts there; then follow p -> p + length(p) from each word's start. A
+   word whose chain meets a symbol with no match, or that is too long, is one [UNK];
+4. *merge* the tokens of both. The end of a row is a word of its own until then: where
+   those end up says where the rows do.
 
 The rule is "greedy longest match first" of google-research/bert, `WordpieceTokenizer`.
 
@@ -23,8 +23,11 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from bert_keras.text.tables import DROPPED, PAGE, WordPieceTables
+from bert_keras.text.normalizer import Symbols, indices, normalize, put
+from bert_keras.text.tables import ROW_END_ID, SPACE_SYMBOL, WordPieceTables
 from bert_keras.text.trie import SUFFIX_ROOT, WORD_ROOT, Trie
+
+_STRIDE = 3  # steps that a walk goes before it leaves those behind who have arrived
 
 
 class WordPieces(NamedTuple):
@@ -54,186 +57,178 @@ def wordpiece(
         row_splits: int32 `[batch + 1]`: row r is `codepoints[row_splits[r:r + 2]]`.
         tables: of `compile_tables`.
     """
-    trie = Trie(*map(tf.constant, tables.trie[:-1]), depths=tables.trie.depths)
-    # One more space: no array below is ever empty, which some runtimes refuse.
-    codepoints = tf.concat([codepoints, [ord(" ")]], axis=0)
-    symbols = _normalize(codepoints, tables)
-    words = _words(symbols.values)
-    nodes, lengths, reached = _segment(words, trie, tables.word_limit)
-    bad_words = _words_without_pieces(
-        words, reached & (lengths == 0), tables.word_limit
+    trie = tables.trie._replace(
+        edges=tf.constant(tables.trie.edges), pieces=tf.constant(tables.trie.pieces)
     )
-
-    is_bad = tf.gather(bad_words, words.number)
-    is_token = (reached & ~is_bad) | (words.is_start & is_bad)
-    first = _indices(is_token)
-    bad = tf.gather(is_bad, first)
-    ids = tf.gather(trie.piece_ids, tf.gather(nodes, first))
-    word_end = tf.gather(words.ends, tf.gather(words.number, first))
-    last = tf.where(bad, word_end, first + tf.gather(lengths, first)) - 1
-    return WordPieces(
-        ids=tf.where(bad, tables.unk_id, ids),
-        row_splits=_move_splits(row_splits, symbols.counts, is_token),
-        starts=tf.gather(symbols.starts, first),
-        ends=tf.gather(symbols.ends, last),
-    )
-
-
-class _Symbols(NamedTuple):
-    values: tf.Tensor  # [symbols]
-    starts: tf.Tensor  # [symbols]: index of the codepoint that each came from
-    ends: tf.Tensor  # [symbols]: one past it
-    counts: tf.Tensor  # [codepoints]: symbols that each codepoint became
-
-
-def _normalize(codepoints: tf.Tensor, tables: WordPieceTables) -> _Symbols:
-    block = codepoints // PAGE
-    page = tf.cast(tf.gather(tables.pages, block), tf.int32)
-    code = tf.gather(tables.codes, codepoints + (page - block) * PAGE)
-    symbols = tf.cast(tf.gather(tables.symbols, tf.cast(code, tf.int32)), tf.int32)
-    widths = tf.ones_like(codepoints)
-    for name, symbol in tables.specials:
-        symbols, widths = _put_special(codepoints, symbols, widths, name, symbol)
-    is_kept = symbols != DROPPED
-    kept = _indices(tf.reshape(is_kept, [-1]))
-    starts = kept // tables.symbols.shape[1]
-    return _Symbols(
-        values=tf.gather(tf.reshape(symbols, [-1]), kept),
-        starts=starts,
-        ends=starts + tf.gather(widths, starts),
-        counts=tf.reduce_sum(tf.cast(is_kept, tf.int32), axis=1),
-    )
-
-
-def _put_special(codepoints, symbols, widths, name, symbol):
-    """Replaces the symbols of every occurrence of `name` by the one symbol."""
-    size = tf.size(codepoints)
-    padded = tf.concat([codepoints, [-1] * len(name)], axis=0)
-    found = tf.reduce_all(
-        [padded[k : k + size] == codepoint for k, codepoint in enumerate(name)], axis=0
-    )
-    none = tf.zeros([len(name)], tf.int32)
-    found_padded = tf.concat([none, tf.cast(found, tf.int32)], axis=0)
-    covered = tf.reduce_max(
-        [found_padded[k + 1 : k + 1 + size] for k in range(len(name))], axis=0
-    )
-    row = tf.where(found, symbol, DROPPED)[:, None]
-    row = tf.concat([row, tf.zeros_like(symbols[:, 1:])], axis=1)
-    return tf.where(covered[:, None] > 0, row, symbols), tf.where(
-        found, len(name), widths
-    )
+    symbols = normalize(codepoints, row_splits, tables)
+    words = _words(symbols.values, tables)
+    matched = _match_words(words, trie, tables)
+    inner = _cut_up(words, matched.is_open, trie, tables)
+    return _merge(symbols, words, matched.pieces, inner, tables.unk_id)
 
 
 class _Words(NamedTuple):
-    characters: tf.Tensor  # [symbols]; 0 is a space
-    inner: tf.Tensor  # [symbols]: the same, with 0 where a word starts
+    symbols: tf.Tensor  # [symbols]
+    following: tf.Tensor  # [symbols]: the same, with a space where a word starts
     is_start: tf.Tensor  # bool [symbols]
-    number: tf.Tensor  # [symbols]: the word a symbol is in (of a space: no matter)
-    starts: tf.Tensor  # [words + 1]: first symbol; a 0 at the end, never to be empty
-    ends: tf.Tensor  # [words + 1]: one past the last symbol
+    starts: tf.Tensor  # [words]: first symbol
+    lengths: tf.Tensor  # [words]: in symbols
 
 
-def _words(symbols: tf.Tensor) -> _Words:
-    characters = symbols // 2
-    is_space = characters == 0
-    is_alone = symbols - 2 * characters > 0
+def _words(symbols: tf.Tensor, tables: WordPieceTables) -> _Words:
+    is_space = symbols == SPACE_SYMBOL
+    is_alone = symbols >= tables.alone_from
     after_break = tf.concat([[True], (is_space | is_alone)[:-1]], axis=0)
     is_start = ~is_space & (is_alone | after_break)
-    inner = tf.where(is_start, 0, characters)
-    is_last = ~is_space & (tf.concat([inner[1:], [0]], axis=0) == 0)
-    return _Words(
-        characters=characters,
-        inner=inner,
-        is_start=is_start,
-        number=tf.maximum(tf.cumsum(tf.cast(is_start, tf.int32)) - 1, 0),
-        starts=tf.concat([_indices(is_start), [0]], axis=0),
-        ends=tf.concat([_indices(is_last) + 1, [0]], axis=0),
+    following = tf.where(is_start, SPACE_SYMBOL, symbols)
+    next_is_space = tf.concat([following[1:] == SPACE_SYMBOL, [True]], axis=0)
+    starts = indices(is_start)
+    lengths = indices(~is_space & next_is_space) + 1 - starts
+    return _Words(symbols, following, is_start, starts, lengths)
+
+
+class _Matched(NamedTuple):
+    pieces: tf.Tensor  # [words, 2]: id and length of each word's first piece
+    is_open: tf.Tensor  # bool [words]: whether the word has more of them
+
+
+def _match_words(words: _Words, trie: Trie, tables: WordPieceTables) -> _Matched:
+    """Walks from the start of each word; one that is too long is [UNK]."""
+    nodes = _walk(
+        words.starts,
+        tf.fill(tf.shape(words.starts), WORD_ROOT),
+        tf.gather(words.symbols, words.starts),
+        words.following,
+        trie,
+    )
+    pieces = tf.gather(trie.pieces, nodes)
+    is_long = words.lengths > tables.options.max_characters_per_word
+    unknown = tf.stack([tf.fill(tf.shape(nodes), tables.unk_id), words.lengths], axis=1)
+    return _Matched(
+        pieces=tf.where(is_long[:, None], unknown, pieces),
+        is_open=(pieces[:, 1] < words.lengths) & ~is_long,
     )
 
 
-def _segment(
-    words: _Words, trie: Trie, word_limit: int
-) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Cuts every word, each `[symbols]`.
+def _walk(place, node, symbol, following, trie: Trie) -> tf.Tensor:
+    """Returns the last node on each path: as far as the trie knows it.
 
-    Returns:
-        The deepest trie node on the path from each symbol (a root where nobody asked),
-        the length of the longest piece there, and whether greedy matching starts one.
+    Args:
+        place: `[walkers]`: the symbol at which each starts.
+        node: its root.
+        symbol: the symbol there.
+        following: `[symbols]`: the symbols after it, a space where the word has ended.
+        trie: the trie.
     """
-    following = tf.concat([words.inner, [0] * max(trie.depths)], axis=0)
-    nodes = tf.zeros_like(words.characters)
-    starts = words.starts[:-1]
-    nodes = _walk(nodes, starts, WORD_ROOT, words.characters, following, trie)
-    first_lengths = tf.gather(trie.piece_lengths, tf.gather(nodes, starts))
-    is_whole = first_lengths == words.ends[:-1] - starts
-    is_whole = tf.concat([is_whole, [True]], axis=0)
+    padding = tf.fill([trie.depth + 2 * _STRIDE], SPACE_SYMBOL)
+    following = tf.concat([following, padding], axis=0)
 
-    is_open = ~tf.gather(is_whole, words.number) & (words.characters > 0)
-    suffixes = _indices(is_open & ~words.is_start)
-    nodes = _walk(nodes, suffixes, SUFFIX_ROOT, words.characters, following, trie)
-    lengths = tf.gather(trie.piece_lengths, nodes)
+    def go_on(node, base, symbol, place, steps_left):
+        for _ in range(_STRIDE):
+            slot = base + symbol
+            edge = tf.gather(trie.edges, slot)
+            is_child = edge[:, 0] == node
+            node = tf.where(is_child, slot, node)
+            base = tf.where(is_child, edge[:, 1], trie.leaf_base)
+            place += 1
+            symbol = tf.gather(following, place)
+        if steps_left > _STRIDE:
+            walking = indices(base != trie.leaf_base)
+            state = (tf.gather(v, walking) for v in (node, base, symbol, place))
+            further = go_on(*state, steps_left - _STRIDE)
+            node = tf.tensor_scatter_nd_update(node, walking[:, None], further)
+        return node
 
-    # A word's symbols stand together here as there, so p + length(p) means the same.
-    inside = _indices(is_open)
-    is_start, inner = tf.gather(words.is_start, inside), tf.gather(words.inner, inside)
-    chained = _chain(is_start, inner, tf.gather(lengths, inside), word_limit)
-    chained = tf.gather(inside, _indices(chained))
-    reached = tf.tensor_scatter_nd_update(
-        words.is_start, chained[:, None], tf.ones_like(chained, tf.bool)
+    roots = trie.edges[: SUFFIX_ROOT + 1, 1]
+    return go_on(node, tf.gather(roots, node), symbol, place, trie.depth)
+
+
+class _Inner(NamedTuple):
+    starts: tf.Tensor  # [pieces]: first symbol of every piece but the first of a word
+    pieces: tf.Tensor  # [pieces, 2]: id and length
+    stuck: tf.Tensor  # [some]: words in which no piece matched somewhere
+
+
+def _cut_up(
+    words: _Words, is_open: tf.Tensor, trie: Trie, tables: WordPieceTables
+) -> _Inner:
+    """Cuts up the words that are more than one piece."""
+    open_words = indices(is_open)
+    lengths = tf.gather(words.lengths, open_words)
+    first = tf.cumsum(lengths) - lengths
+    # From here on, the symbols of these words alone, behind one another.
+    none = tf.zeros([tf.reduce_sum(lengths)], tf.int32)
+    is_first = put(none, first, 1)
+    word = tf.cumsum(is_first) - 1
+    shift = tf.gather(words.starts, open_words) - first
+    local = tf.range(tf.size(word))
+    place = local + tf.gather(shift, word)
+    symbols = tf.gather(words.symbols, place)
+    following = tf.where(is_first > 0, SPACE_SYMBOL, symbols)
+    root = tf.where(is_first > 0, WORD_ROOT, SUFFIX_ROOT)
+    pieces = tf.gather(trie.pieces, _walk(local, root, symbols, following, trie))
+    if tables.options.split_unknown_characters:
+        unknown = tf.constant([[tables.unk_id, 1]])
+        pieces = tf.where(pieces[:, 1:] == 0, unknown, pieces)
+
+    reached = _chain(first, pieces[:, 1], following)
+    stuck = indices(reached & (pieces[:, 1] == 0))
+    stuck_word = tf.gather(word, stuck)
+    is_stuck = put(tf.zeros_like(lengths), stuck_word, 1)
+    inner = indices(reached & (is_first == 0))
+    is_kept = tf.gather(is_stuck, tf.gather(word, inner)) == 0
+    inner = tf.boolean_mask(inner, is_kept)
+    return _Inner(
+        starts=tf.gather(place, inner),
+        pieces=tf.gather(pieces, inner),
+        stuck=tf.gather(open_words, stuck_word),
     )
-    return nodes, lengths, reached
 
 
-def _walk(nodes, position, root, characters, following, trie: Trie) -> tf.Tensor:
-    """Walks from each position and writes the last node it comes to into `nodes`."""
-    node = tf.fill(tf.shape(position), root)
-    character = tf.gather(characters, position)
-    for step in range(trie.depths[root]):
-        slot = tf.gather(trie.base, node) + character
-        alive = _indices(tf.gather(trie.check, slot) == node)
-        position, node = tf.gather(position, alive), tf.gather(slot, alive)
-        nodes = tf.tensor_scatter_nd_update(nodes, position[:, None], node)
-        character = tf.gather(following, position + (step + 1))
-    return nodes
-
-
-def _chain(is_start, inner, lengths, word_limit: int) -> tf.Tensor:
+def _chain(first, lengths, following) -> tf.Tensor:
     """Returns the symbols at which greedy segmentation starts a piece, bool."""
-    size = tf.size(lengths)
-    target = tf.range(size) + lengths
-    in_word = tf.gather(tf.concat([inner, [0]], axis=0), target) > 0
-    jump = tf.where(in_word & (lengths > 0), target, size)
-    jump = tf.concat([jump, size[None]], axis=0)  # the slot past the end: nowhere
-    reached = tf.concat([tf.cast(is_start, tf.int32), [0]], axis=0)
-    # After k rounds every chain is marked up to its 2^k-th piece.
-    for _ in range(max(word_limit - 1, 0).bit_length()):
-        target = tf.gather(jump, _indices(reached > 0))
-        reached = tf.tensor_scatter_nd_update(
-            reached, target[:, None], tf.ones_like(target)
-        )
-        jump = tf.gather(jump, jump)
-    return reached[:-1] > 0
+    following = tf.concat([following, [SPACE_SYMBOL]], axis=0)
+
+    def go_on(at, reached):
+        reached = put(reached, at, 1)
+        length = tf.gather(lengths, at)
+        at += length
+        is_inside = (length > 0) & (tf.gather(following, at) != SPACE_SYMBOL)
+        return tf.boolean_mask(at, is_inside), reached
+
+    _, reached = tf.while_loop(
+        lambda at, reached: tf.size(at) > 0,
+        go_on,
+        (first, tf.zeros_like(lengths)),
+        shape_invariants=(tf.TensorShape([None]), tf.TensorShape([None])),
+    )
+    return reached > 0
 
 
-def _words_without_pieces(
-    words: _Words, is_stuck: tf.Tensor, word_limit: int
-) -> tf.Tensor:
-    """Returns which words become [UNK], bool `[words + 1]`."""
-    stuck = tf.gather(words.number, _indices(is_stuck))
-    bad = tf.cast(words.ends - words.starts > word_limit, tf.int32)
-    return tf.tensor_scatter_nd_update(bad, stuck[:, None], tf.ones_like(stuck)) > 0
+def _merge(
+    symbols: Symbols, words: _Words, first: tf.Tensor, inner: _Inner, unk_id: int
+) -> WordPieces:
+    """Puts the first pieces of words and the inner ones in the order of the text."""
+    unknown = tf.gather(words.lengths, inner.stuck)
+    unknown = tf.stack([tf.fill(tf.shape(unknown), unk_id), unknown], axis=1)
+    first = tf.tensor_scatter_nd_update(first, inner.stuck[:, None], unknown)
+    is_token = tf.tensor_scatter_nd_update(
+        words.is_start, inner.starts[:, None], tf.ones_like(inner.starts, tf.bool)
+    )
+    start = indices(is_token)
+    is_first = tf.gather(words.is_start, start)
+    word = tf.cumsum(tf.cast(is_first, tf.int32)) - 1
+    after_words = tf.range(tf.size(start)) - word - 1 + tf.size(words.starts)
+    pieces = tf.concat([first, inner.pieces], axis=0)
+    pieces = tf.gather(pieces, tf.where(is_first, word, after_words))
 
-
-def _move_splits(
-    row_splits: tf.Tensor, symbol_counts: tf.Tensor, is_token: tf.Tensor
-) -> tf.Tensor:
-    """Turns row splits over codepoints into row splits over tokens."""
-    for counts in (symbol_counts, tf.cast(is_token, tf.int32)):
-        before = tf.concat([[0], tf.cumsum(counts)], axis=0)
-        row_splits = tf.gather(before, row_splits)
-    return row_splits
-
-
-def _indices(condition: tf.Tensor) -> tf.Tensor:
-    """Returns the indices at which a bool vector is true, int32."""
-    return tf.cast(tf.where(condition)[:, 0], tf.int32)
+    row_ends = indices(pieces[:, 0] == ROW_END_ID)
+    tokens = indices(pieces[:, 0] != ROW_END_ID)
+    pieces, start = tf.gather(pieces, tokens), tf.gather(start, tokens)
+    row_ends -= tf.range(tf.size(row_ends))  # each row end before it is gone
+    return WordPieces(
+        ids=pieces[:, 0],
+        row_splits=tf.concat([[0], row_ends], axis=0),
+        starts=tf.gather(symbols.starts, start),
+        ends=tf.gather(symbols.ends, start + pieces[:, 1] - 1),
+    )

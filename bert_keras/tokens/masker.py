@@ -33,6 +33,7 @@ class MaskedLMMasker(keras.layers.Layer):
         rate: share of the text tokens to choose, above 0 and at most 1.
         mask_rate: share of those chosen that become [MASK].
         random_rate: share of those chosen that become a random token.
+        id_offset: the id of the vocabulary's first token.
 
     Call arguments:
         features: the feature dictionary, `[batch, sequence]` or `[sequence]`.
@@ -56,6 +57,7 @@ class MaskedLMMasker(keras.layers.Layer):
         rate: float = 0.15,
         mask_rate: float = 0.8,
         random_rate: float = 0.1,
+        id_offset: int = 0,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -82,6 +84,7 @@ class MaskedLMMasker(keras.layers.Layer):
         self.rate = rate
         self.mask_rate = mask_rate
         self.random_rate = random_rate
+        self.id_offset = id_offset
         self.built = True
 
     def call(self, features, seed):
@@ -136,7 +139,8 @@ class MaskedLMMasker(keras.layers.Layer):
 
     def _replace(self, labels, share_seed, token_seed) -> tf.Tensor:
         """Returns what stands at each chosen position afterwards."""
-        ordinary = np.setdiff1d(np.arange(self.vocabulary_size), self._special_ids)
+        ids = np.arange(self.vocabulary_size) + self.id_offset
+        ordinary = np.setdiff1d(ids, self._special_ids)
         drawn = tf.random.stateless_uniform(
             tf.shape(labels), token_seed, maxval=len(ordinary), dtype=tf.int32
         )
@@ -167,6 +171,7 @@ class MaskedLMMasker(keras.layers.Layer):
             "rate": self.rate,
             "mask_rate": self.mask_rate,
             "random_rate": self.random_rate,
+            "id_offset": self.id_offset,
         }
 
 

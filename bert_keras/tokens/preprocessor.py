@@ -55,7 +55,7 @@ class BertPreprocessor(keras.layers.Layer):
         return super().__call__(*map(as_text, texts), **kwargs)
 
     def call(self, first, second=None):
-        special_ids = self.tokenizer.vocabulary.special_ids
+        special_ids = self.tokenizer.special_ids
         return pack(
             [self.tokenizer(text) for text in (first, second) if text is not None],
             sequence_length=self.sequence_length,

@@ -1,5 +1,7 @@
 """The tokenizer layer: ids, options, and every way to call it."""
 
+import contextlib
+
 import keras
 import numpy as np
 import pytest
@@ -151,18 +153,18 @@ class TestSpecialTokensInText:
     def test_names_that_overlap_are_refused(self):
         names = SpecialTokens(cls="ab", sep="bc")
         vocabulary = Vocabulary(["[PAD]", "[UNK]", "ab", "bc", "[MASK]"], names)
-        tokenizer = WordPieceTokenizer(
-            vocabulary, special_tokens=names, special_tokens_in_text=True
-        )
         with pytest.raises(ValueError, match="'ab' and 'bc'"):
-            tokenizer("abc")
+            WordPieceTokenizer(vocabulary, special_tokens_in_text=True)
 
 
 def test_n02_two_switches(tmp_path):
     tokens = [*SMALL, "été", "ete", "Été", "Ete"]
 
     def token(**switches):
-        tokenizer = WordPieceTokenizer(tokens, **switches)
+        with contextlib.ExitStack() as stack:
+            if switches["lowercase"]:
+                stack.enter_context(pytest.warns(UserWarning, match="looks cased"))
+            tokenizer = WordPieceTokenizer(tokens, **switches)
         return tokens[ids(tokenizer, "Été")[0]]
 
     assert token(lowercase=True) == "ete"
@@ -187,7 +189,14 @@ NON_DEFAULT = {
     "max_characters_per_word": 4,
     "special_tokens": ["[PAD]", "<unk>", "[CLS]", "[SEP]", "[MASK]"],
     "sequence_length": 7,
-    "offsets": True,
+    "offsets": "bytes",
+    "special_tokens_mask": True,
+    "rules": "google",
+    "split_on_cjk": False,
+    "normalization": "NFC",
+    "never_split": ["fox"],
+    "split_unknown_characters": True,
+    "id_offset": 3,
 }
 
 

@@ -11,12 +11,12 @@ def walk(trie, root, characters):
     """Follows the trie as the tensor code does; returns the piece and its length."""
     node = root
     for character in characters:
-        slot = trie.base[node] + character
-        if trie.check[slot] != node:
+        slot = trie.edges[node, 1] + character
+        if trie.edges[slot, 0] != node:
             break
         node = slot
-    length = int(trie.piece_lengths[node])
-    return (int(trie.piece_ids[node]), length) if length else None
+    piece_id, length = trie.pieces[node].tolist()
+    return (piece_id, length) if length else None
 
 
 def longest(pieces, continues, characters):
@@ -36,9 +36,7 @@ def test_every_walk_finds_the_longest_piece(random):
         seen.setdefault((bool(random.integers(2)), piece), len(seen))
     pieces = [(continues, piece, n) for (continues, piece), n in seen.items()]
     trie = build_trie(pieces, ALPHABET)
-    for root, continues in ((WORD_ROOT, False), (SUFFIX_ROOT, True)):
-        depth = max(len(piece) for suffix, piece, _ in pieces if suffix == continues)
-        assert trie.depths[root] == depth
+    assert trie.depth == max(len(piece) for _, piece, _ in pieces)
     matched = 0
     for _ in range(2000):
         text = tuple(random.integers(0, ALPHABET, 8).tolist())
@@ -49,8 +47,14 @@ def test_every_walk_finds_the_longest_piece(random):
     assert matched > 1000
 
 
-def test_no_step_reads_past_the_end(random):
+def test_no_step_reads_past_the_end():
     trie = build_trie([(False, (8, 8), 0), (True, (1,), 1)], ALPHABET)
-    assert int(trie.base.max()) + ALPHABET <= len(trie.check)
-    assert {len(array) for array in trie[:4]} == {len(trie.base)}
-    assert np.all(trie.base >= 0)
+    assert int(trie.edges[:, 1].max()) + ALPHABET <= len(trie.edges)
+    assert len(trie.pieces) == len(trie.edges)
+    assert np.all(trie.edges[:, 1] >= 0)
+
+
+def test_a_leaf_has_no_children():
+    trie = build_trie([(False, (2, 8), 0), (True, (1,), 1)], ALPHABET)
+    assert np.all(trie.edges[trie.leaf_base :, 0] == -1)
+    assert len(trie.edges) == trie.leaf_base + ALPHABET

@@ -1,0 +1,157 @@
+"""Codepoints -> symbols: the rules and the vocabulary's alphabet, in one look-up.
+
+Everything is one flat array for the whole batch. Look-ups are what costs time here, so
+the ways that most text goes make few of them.
+"""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from bert_keras.text.rules import CASED, IGNORED
+from bert_keras.text.tables import (
+    DROPPED,
+    FLAT,
+    PAGE,
+    SPACE_SYMBOL,
+    Name,
+    PagedTable,
+    WordPieceTables,
+)
+
+_CAPITAL_SIGMA = ord("Σ")
+
+
+class Symbols(NamedTuple):
+    """What stands in the places of the codepoints, each int32 `[symbols]`.
+
+    Attributes:
+        values: symbols; each row ends with `tables.row_end`.
+        starts: index of the codepoint that each came from.
+        ends: one past the last codepoint that it came from.
+    """
+
+    values: tf.Tensor
+    starts: tf.Tensor
+    ends: tf.Tensor
+
+
+def normalize(
+    codepoints: tf.Tensor, row_splits: tf.Tensor, tables: WordPieceTables
+) -> Symbols:
+    """Turns codepoints into symbols.
+
+    Args:
+        codepoints: int32 `[codepoints]`, every row with a space behind it.
+        row_splits: int32 `[batch + 1]`.
+        tables: of `compile_tables`.
+    """
+    symbols = look_up(tables.symbols, codepoints)
+    if tables.sigmas is not None:
+        symbols = _lower_sigmas(codepoints, symbols, tables)
+    widths = None
+    if tables.names:
+        symbols, widths = _put_names(codepoints, symbols, tables)
+    symbols = put(symbols, row_splits[1:] - 1, tables.row_end)
+    values, starts = _expand(symbols, tables)
+    ends = starts + (1 if widths is None else tf.gather(widths, starts))
+    return Symbols(values, starts, ends)
+
+
+def look_up(table: PagedTable, codepoints: tf.Tensor) -> tf.Tensor:
+    """Returns the number of each codepoint, int32."""
+
+    def on_pages():
+        # A power of two divides exactly in floating point, and far faster.
+        page = tf.cast(tf.cast(codepoints, tf.float32) / PAGE, tf.int32)
+        return codepoints + tf.gather(table.shifts, page)
+
+    is_flat = tf.reduce_max(codepoints) < FLAT
+    index = tf.cond(is_flat, lambda: codepoints, on_pages)
+    return tf.cast(tf.gather(table.values, index), tf.int32)
+
+
+def _expand(symbols: tf.Tensor, tables: WordPieceTables) -> tuple[tf.Tensor, tf.Tensor]:
+    """Removes the dropped and expands the rest; returns the codepoint of each, too."""
+    number = tf.range(tf.size(symbols))
+    width = tables.expanded.shape[1]
+
+    def keep():
+        kept = indices(symbols != DROPPED)
+        return tf.gather(symbols, kept), kept
+
+    def expand():
+        row = symbols - tables.expanded_from
+        several = tf.cast(tf.gather(tables.expanded, tf.maximum(row, 0)), tf.int32)
+        one = tf.pad(symbols[:, None], [[0, 0], [0, width - 1]])
+        rows = tf.reshape(tf.where(row[:, None] >= 0, several, one), [-1])
+        kept = indices(rows != DROPPED)
+        return tf.gather(rows, kept), tf.gather(tf.repeat(number, width), kept)
+
+    is_whole = tf.reduce_min(symbols) > DROPPED
+    if not len(tables.expanded):
+        return tf.cond(is_whole, lambda: (symbols, number), keep)
+    is_single = tf.reduce_max(symbols) < tables.expanded_from
+    return tf.cond(
+        is_whole & is_single,
+        lambda: (symbols, number),
+        lambda: tf.cond(is_single, keep, expand),
+    )
+
+
+def _lower_sigmas(codepoints, symbols, tables: WordPieceTables) -> tf.Tensor:
+    """Makes a capital sigma final behind a cased letter and not before one."""
+
+    def lower():
+        kinds = look_up(tables.sigmas, codepoints)
+        solid = indices(kinds != IGNORED)
+        is_cased = tf.gather(kinds, solid) == CASED
+        is_sigma = tf.gather(codepoints, solid) == _CAPITAL_SIGMA
+        before = tf.concat([[False], is_cased[:-1]], axis=0)
+        after = tf.concat([is_cased[1:], [False]], axis=0)
+        final = tf.boolean_mask(solid, is_sigma & before & ~after)
+        return put(symbols, final, tables.final_sigma)
+
+    has_sigma = tf.reduce_any(codepoints == _CAPITAL_SIGMA)
+    return tf.cond(has_sigma, lower, lambda: symbols)
+
+
+def _put_names(codepoints, symbols, tables: WordPieceTables):
+    """Puts one symbol in the place of every name; returns widths in codepoints too."""
+    is_word = (symbols > SPACE_SYMBOL) & (symbols < tables.alone_from)
+    is_word |= symbols >= tables.expanded_from
+    widths = tf.ones_like(codepoints)
+    for name in tables.names:  # the longest first: a name within one is covered
+        found = _occurrences(codepoints, is_word, name)
+        found = tf.boolean_mask(found, tf.gather(widths, found) == 1)
+        size = len(name.codepoints)
+        for offset in range(size):
+            symbols = put(symbols, found + offset, DROPPED if offset else name.symbol)
+            widths = put(widths, found + offset, 0 if offset else size)
+    return symbols, widths
+
+
+def _occurrences(codepoints, is_word, name: Name) -> tf.Tensor:
+    """Returns the indices at which a name begins."""
+    size = len(name.codepoints)
+    found = indices(codepoints == name.codepoints[0])
+    padded = tf.concat([codepoints, [-1] * size], axis=0)
+    for offset, codepoint in enumerate(name.codepoints[1:], 1):
+        found = tf.boolean_mask(found, tf.gather(padded, found + offset) == codepoint)
+    beside = tf.concat([[False], is_word, [False]], axis=0)
+    for is_free, place in zip(name.is_free, (found, found + size + 1), strict=True):
+        if not is_free:
+            is_apart = ~tf.gather(beside, place)
+            found = tf.boolean_mask(found, is_apart)
+    return found
+
+
+def indices(condition: tf.Tensor) -> tf.Tensor:
+    """Returns the indices at which a bool vector is true, int32."""
+    return tf.cast(tf.where(condition)[:, 0], tf.int32)
+
+
+def put(values: tf.Tensor, places: tf.Tensor, value: int) -> tf.Tensor:
+    return tf.tensor_scatter_nd_update(
+        values, places[:, None], tf.fill(tf.shape(places), value)
+    )
