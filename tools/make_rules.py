@@ -105,12 +105,40 @@ def replacements(
     return np.array(changed, np.int32), np.array(outputs, np.int32)
 
 
+def composition(
+    nfd: Callable[[str], str], nfc: Callable[[str], str]
+) -> dict[str, np.ndarray]:
+    """Returns what NFC needs: decompositions, combining classes, and pairs."""
+    decomposed = {c: nfd(chr(c)) for c in TEXT}
+    changed = [c for c in TEXT if decomposed[c] != chr(c)]
+    classes = np.zeros(CODEPOINTS, np.uint8)
+    for c in TEXT:
+        # U+0345 has the greatest class: a mark goes before it, if it is known as one.
+        moves = nfd("\u0345" + chr(c)) != "\u0345" + chr(c) or c == 0x345
+        if decomposed[c] == chr(c) and moves:
+            classes[c] = unicodedata.combining(chr(c))
+    composed = [c for c in changed if nfc(decomposed[c]) == chr(c)]
+    pairs = [
+        (ord(nfc(decomposed[c][:-1])), ord(decomposed[c][-1]), c) for c in composed
+    ]
+    assert not {first for first, _, _ in pairs} & {second for _, second, _ in pairs}
+    rows = [[ord(part) for part in decomposed[c]] for c in changed]
+    return {
+        "nfd_codepoints": np.array(changed, np.int32),
+        "nfd_outputs": np.array([r + [-1] * (4 - len(r)) for r in rows], np.int32),
+        **runs("combining", classes),
+        "pairs": np.array(pairs, np.int32),
+    }
+
+
 def make_rules(
     origin: str,
     kind: Callable[[int], int],
     strip: Callable[[str], str],
     lower: Callable[[str], str],
     sigma: Callable[[int], int],
+    nfd: Callable[[str], str],
+    nfc: Callable[[str], str],
 ) -> dict[str, np.ndarray]:
     """Returns the arrays of a rule set.
 
@@ -119,6 +147,7 @@ def make_rules(
         kind: of a codepoint that is neither lowered nor stripped.
         strip, lower: what one character becomes by each switch alone.
         sigma: as `sigma_kind`.
+        nfd, nfc: the normalization forms of a text.
     """
     kinds = np.full(CODEPOINTS, DROP, np.uint8)
     kinds[TEXT] = [kind(codepoint) for codepoint in TEXT]
@@ -133,13 +162,14 @@ def make_rules(
         "strip_outputs": stripped[1],
         "lower_codepoints": lowered[0],
         "lower_outputs": lowered[1],
+        **composition(nfd, nfc),
     }
 
 
 def runs(name: str, values: np.ndarray) -> dict[str, np.ndarray]:
     """Returns where each run of equal values starts, and its value."""
     starts = np.flatnonzero(np.diff(values, prepend=255)).astype(np.int32)
-    return {f"{name}_starts": starts, f"{name}s": values[starts]}
+    return {f"{name}_starts": starts, f"{name}_values": values[starts]}
 
 
 def huggingface() -> dict[str, np.ndarray]:
@@ -151,6 +181,8 @@ def huggingface() -> dict[str, np.ndarray]:
         strip=lambda c: "".join(words(ord(c), strip_accents=True))[1:-1],
         lower=lambda c: "".join(words(ord(c), lowercase=True))[1:-1],
         sigma=lambda codepoint: 0,  # it lowers each character alone
+        nfd=normalizers.NFD().normalize_str,
+        nfc=normalizers.NFC().normalize_str,
     )
 
 
@@ -168,6 +200,8 @@ def google() -> dict[str, np.ndarray]:
         strip=strip,
         lower=str.lower,
         sigma=sigma_kind,
+        nfd=lambda text: unicodedata.normalize("NFD", text),
+        nfc=lambda text: unicodedata.normalize("NFC", text),
     )
 
 

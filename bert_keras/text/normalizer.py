@@ -8,16 +8,11 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from bert_keras.text.composer import compose
+from bert_keras.text.paged import look_up
 from bert_keras.text.rules import CASED, IGNORED
-from bert_keras.text.tables import (
-    DROPPED,
-    FLAT,
-    PAGE,
-    SPACE_SYMBOL,
-    Name,
-    PagedTable,
-    WordPieceTables,
-)
+from bert_keras.text.tables import DROPPED, SPACE_SYMBOL, Name, WordPieceTables
+from bert_keras.text.tensors import indices, put
 
 _CAPITAL_SIGMA = ord("Σ")
 
@@ -46,6 +41,17 @@ def normalize(
         row_splits: int32 `[batch + 1]`.
         tables: of `compile_tables`.
     """
+    if tables.composer is None:
+        return _symbols(codepoints, row_splits, tables)
+    composed = compose(codepoints, row_splits, tables.composer)
+    symbols = _symbols(composed.codepoints, composed.row_splits, tables)
+    return symbols._replace(
+        starts=tf.gather(composed.starts, symbols.starts),
+        ends=tf.gather(composed.ends, symbols.ends - 1),
+    )
+
+
+def _symbols(codepoints, row_splits, tables: WordPieceTables) -> Symbols:
     symbols = look_up(tables.symbols, codepoints)
     if tables.sigmas is not None:
         symbols = _lower_sigmas(codepoints, symbols, tables)
@@ -56,19 +62,6 @@ def normalize(
     values, starts = _expand(symbols, tables)
     ends = starts + (1 if widths is None else tf.gather(widths, starts))
     return Symbols(values, starts, ends)
-
-
-def look_up(table: PagedTable, codepoints: tf.Tensor) -> tf.Tensor:
-    """Returns the number of each codepoint, int32."""
-
-    def on_pages():
-        # A power of two divides exactly in floating point, and far faster.
-        page = tf.cast(tf.cast(codepoints, tf.float32) / PAGE, tf.int32)
-        return codepoints + tf.gather(table.shifts, page)
-
-    is_flat = tf.reduce_max(codepoints) < FLAT
-    index = tf.cond(is_flat, lambda: codepoints, on_pages)
-    return tf.cast(tf.gather(table.values, index), tf.int32)
 
 
 def _expand(symbols: tf.Tensor, tables: WordPieceTables) -> tuple[tf.Tensor, tf.Tensor]:
@@ -144,14 +137,3 @@ def _occurrences(codepoints, is_word, name: Name) -> tf.Tensor:
             is_apart = ~tf.gather(beside, place)
             found = tf.boolean_mask(found, is_apart)
     return found
-
-
-def indices(condition: tf.Tensor) -> tf.Tensor:
-    """Returns the indices at which a bool vector is true, int32."""
-    return tf.cast(tf.where(condition)[:, 0], tf.int32)
-
-
-def put(values: tf.Tensor, places: tf.Tensor, value: int) -> tf.Tensor:
-    return tf.tensor_scatter_nd_update(
-        values, places[:, None], tf.fill(tf.shape(places), value)
-    )

@@ -74,10 +74,10 @@ def normalization(
 @functools.lru_cache(maxsize=4)
 def _normalization(rules, lowercase, strip_accents, split_on_cjk) -> Normalization:
     data = load_rules(rules)
-    kinds = _spread(data["kind_starts"], data["kinds"])
+    kinds = _spread(data, "kind")
     if not split_on_cjk:
         kinds[kinds == IDEOGRAPH] = WORD
-    sigmas = _spread(data["sigma_starts"], data["sigmas"])
+    sigmas = _spread(data, "sigma")
     if not lowercase:
         sigmas[:] = 0
     outputs = np.full((CODEPOINTS, WIDTH), -1, np.int32)
@@ -98,8 +98,31 @@ def _normalization(rules, lowercase, strip_accents, split_on_cjk) -> Normalizati
     return table
 
 
-def _spread(starts: np.ndarray, values: np.ndarray) -> np.ndarray:
-    return np.repeat(values, np.diff(starts, append=CODEPOINTS))
+def _spread(data: dict[str, np.ndarray], name: str) -> np.ndarray:
+    starts = data[f"{name}_starts"]
+    return np.repeat(data[f"{name}_values"], np.diff(starts, append=CODEPOINTS))
+
+
+class Composition(NamedTuple):
+    """What the normalization form NFC needs to know (Unicode 3.11).
+
+    Attributes:
+        decompositions: codepoint -> the codepoints that it is made of, four at most.
+        classes: uint8 `[CODEPOINTS]`: the canonical combining class; 0 for a starter.
+        pairs: int32 `[pairs, 3]`: a first and a second codepoint, and what they make.
+    """
+
+    decompositions: dict[int, list[int]]
+    classes: np.ndarray
+    pairs: np.ndarray
+
+
+def composition(rules: str) -> Composition:
+    """Returns what NFC needs, as the reference of a rule set knows it."""
+    data = load_rules(rules)
+    rows = [[c for c in row if c >= 0] for row in data["nfd_outputs"].tolist()]
+    decompositions = dict(zip(data["nfd_codepoints"].tolist(), rows, strict=True))
+    return Composition(decompositions, _spread(data, "combining"), data["pairs"])
 
 
 def translation(table: Normalization) -> dict[int, str | None]:

@@ -12,13 +12,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bert_keras.text.composer import ComposerTables, compile_composer
 from bert_keras.text.options import TokenizerOptions
+from bert_keras.text.paged import PagedTable, narrow, paged
 from bert_keras.text.rules import (
     CODEPOINTS,
     DROP,
     SPACE,
     WORD,
     Normalization,
+    composition,
     normalization,
 )
 from bert_keras.text.trie import Trie, build_trie
@@ -26,25 +29,8 @@ from bert_keras.text.vocabulary import Vocabulary
 
 DROPPED, SPACE_SYMBOL, _UNKNOWN = range(3)
 ROW_END_ID = -1
-PAGE = 64
-FLAT = 1 << 16
 SUFFIX_PREFIX = "##"
 _MOST_CAPITALS = 0.01
-
-
-class PagedTable(NamedTuple):
-    """One number for each codepoint.
-
-    The first `FLAT` stand in order; of the rest, equal pages of `PAGE` are stored once.
-
-    Attributes:
-        shifts: int32 `[codepoints / PAGE]`: what to add to a codepoint on each page to
-            find its number among `values`.
-        values: integers.
-    """
-
-    shifts: np.ndarray
-    values: np.ndarray
 
 
 class Name(NamedTuple):
@@ -73,6 +59,7 @@ class WordPieceTables(NamedTuple):
         row_end: the symbol of the end of a row; its piece has the id `ROW_END_ID`.
         sigmas: what a codepoint is to a capital sigma; None where that doesn't matter.
         final_sigma: the symbol of a capital sigma at the end of a word.
+        composer: for NFC; None where the text is taken as it is.
         names: recognised inside text, the longest first.
         trie: the vocabulary's pieces over symbols.
         unk_id: id of the unknown token.
@@ -86,6 +73,7 @@ class WordPieceTables(NamedTuple):
     row_end: int
     sigmas: PagedTable | None
     final_sigma: int
+    composer: ComposerTables | None
     names: tuple[Name, ...]
     trie: Trie
     unk_id: int
@@ -160,8 +148,13 @@ def compile_tables(vocabulary: Vocabulary) -> WordPieceTables:
         expanded_from=end,
         alone_from=alphabet.alone_from,
         row_end=alphabet.row_end,
-        sigmas=_paged(table.sigmas) if table.sigmas.any() else None,
+        sigmas=paged(table.sigmas) if table.sigmas.any() else None,
         final_sigma=alphabet.inside.get(ord("ς"), _UNKNOWN),
+        composer=(
+            compile_composer(composition(options.rules))
+            if options.normalization == "NFC"
+            else None
+        ),
         names=tuple(
             Name(
                 tuple(map(ord, name)),
@@ -237,24 +230,4 @@ def _symbols(
     expanded, numbers = np.unique(rows[is_expanded], axis=0, return_inverse=True)
     single = rows[:, 0].copy()
     single[is_expanded] = expanded_from + numbers.reshape(-1)
-    return _paged(single), _narrow(expanded)
-
-
-def _paged(values: np.ndarray) -> PagedTable:
-    numbers: dict[bytes, int] = {}
-    stored = [values[:FLAT]]
-    shifts = np.zeros(CODEPOINTS // PAGE, np.int32)
-    for page in range(FLAT // PAGE, CODEPOINTS // PAGE):
-        content = values[page * PAGE : (page + 1) * PAGE]
-        number = numbers.setdefault(content.tobytes(), len(numbers))
-        if number == len(stored) - 1:
-            stored.append(content)
-        shifts[page] = FLAT + (number - page) * PAGE
-    return PagedTable(shifts, _narrow(np.concatenate(stored)))
-
-
-def _narrow(array: np.ndarray) -> np.ndarray:
-    """Stores small numbers in one byte or two: the exported files halve."""
-    largest = array.max(initial=0)
-    types = ((1 << 8, np.uint8), (1 << 16, np.uint16))
-    return array.astype(next((t for end, t in types if largest < end), np.int32))
+    return paged(single), narrow(expanded)

@@ -7,6 +7,7 @@ import keras
 import tensorflow as tf
 
 from bert_keras.features import TOKEN_IDS, SpecialTokens
+from bert_keras.text import fast_lane
 from bert_keras.text.detokenizer import detokenize
 from bert_keras.text.inputs import as_text, check_text, codepoints_of
 from bert_keras.text.options import check_integer, tokenizer_options
@@ -67,6 +68,11 @@ class WordPieceTokenizer(keras.layers.Layer):
         offsets: return where in the text each token stands: True or `"characters"`, or
             `"bytes"` of UTF-8.
         special_tokens_mask: return which tokens are [PAD], [CLS], [SEP] or [MASK].
+        engine: `"stock"` uses stock ops only; `"tf_text"` gives rows of printable ASCII
+            to tensorflow_text, with the same ids, unless an option is not for it
+            (offsets, words recognised inside text, `split_unknown_characters`). Without
+            it, tensorflow_text is used in tf.data alone, and where it is installed:
+            other graphs may be exported, to where there are stock ops only.
 
     Call arguments:
         inputs: a string tensor of rank 0 or 1, a string or list of strings, or int32
@@ -117,6 +123,7 @@ class WordPieceTokenizer(keras.layers.Layer):
         ragged: bool = False,
         offsets: bool | str = False,
         special_tokens_mask: bool = False,
+        engine: str | None = None,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -139,6 +146,11 @@ class WordPieceTokenizer(keras.layers.Layer):
         self.ragged = ragged
         self.offsets = _unit(offsets)
         self.special_tokens_mask = special_tokens_mask
+        if engine not in fast_lane.ENGINES:
+            raise ValueError(
+                f"Received: engine={engine!r}; allowed: None, 'stock', 'tf_text'."
+            )
+        self.engine = engine
         self.built = True
         self._vocabulary = None
         self.options = tokenizer_options(self._given)  # refuses what is not allowed
@@ -209,8 +221,20 @@ class WordPieceTokenizer(keras.layers.Layer):
             outputs = {name: value[0] for name, value in outputs.items()}
         return outputs
 
+    def _takes_fast_lane(self, texts: tf.Tensor) -> bool:
+        if self.engine == "stock" or texts.dtype != tf.string or self.offsets:
+            return False
+        is_asked = self.engine == "tf_text" or (
+            fast_lane.in_tf_data() and fast_lane.is_installed()
+        )
+        return is_asked and fast_lane.can_take(self.vocabulary)
+
     def _pieces(self, texts: tf.Tensor) -> tuple[WordPieces, tf.Tensor]:
         """Returns the pieces, their places in the unit asked for, and of row starts."""
+        if self._takes_fast_lane(texts):
+            ids, row_splits = fast_lane.FastLane(self.vocabulary)(texts)
+            ids += self.options.id_offset
+            return WordPieces(ids, row_splits, starts=None, ends=None), None
         tables = compile_tables(self.vocabulary)
         text = codepoints_of(texts, in_bytes=self.offsets == "bytes")
         pieces = wordpiece(text.codepoints, text.row_splits, tables)
@@ -250,8 +274,11 @@ class WordPieceTokenizer(keras.layers.Layer):
 
     def _as_ragged(self, pieces: WordPieces, row_starts: tf.Tensor) -> dict:
         def rows(values):
-            ragged = tf.RaggedTensor.from_row_splits(values, pieces.row_splits)
-            return ragged[:, : self.sequence_length]
+            ragged = tf.RaggedTensor.from_row_splits(
+                values, pieces.row_splits, validate=False
+            )
+            length = self.sequence_length
+            return ragged if length is None else ragged[:, :length]
 
         ids = rows(pieces.ids)
         outputs = {TOKEN_IDS: ids, COUNTS: tf.cast(ids.row_lengths(), tf.int32)}
@@ -317,6 +344,7 @@ class WordPieceTokenizer(keras.layers.Layer):
             "ragged": self.ragged,
             "offsets": self.offsets,
             "special_tokens_mask": self.special_tokens_mask,
+            "engine": self.engine,
         }
 
     def get_config(self):

@@ -23,8 +23,9 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from bert_keras.text.normalizer import Symbols, indices, normalize, put
+from bert_keras.text.normalizer import Symbols, normalize
 from bert_keras.text.tables import ROW_END_ID, SPACE_SYMBOL, WordPieceTables
+from bert_keras.text.tensors import indices, put
 from bert_keras.text.trie import SUFFIX_ROOT, WORD_ROOT, Trie
 
 _STRIDE = 3  # steps that a walk goes before it leaves those behind who have arrived

@@ -50,7 +50,7 @@ def test_a_saved_model_is_complete(small_vocabulary, tmp_path):
     loaded = keras.saving.load_model(tmp_path / "m.keras")
     layer = loaded.get_layer(preprocessor.name)
     assert layer.get_config() == preprocessor.get_config()
-    assert not layer.tokenizer.lowercase
+    assert not layer.tokenizer.options.lowercase
     texts = tf.constant(["the fox", "The"])
     ids = loaded(texts)["token_ids"].numpy().tolist()
     assert ids == [[2, 5, 10, 3], [2, 1, 3, 0]]
