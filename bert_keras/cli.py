@@ -101,6 +101,9 @@ def _parser() -> argparse.ArgumentParser:
     tokenize.add_argument(
         "--offsets", action="store_true", help="print tokens and their places too"
     )
+    tokenize.add_argument(
+        "--engine", choices=("stock", "tf_text"), help="the same ids either way"
+    )
 
     train = add(
         "pretrain", commands.pretrain, "pretrain; the same command again resumes"

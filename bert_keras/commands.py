@@ -57,8 +57,15 @@ def tokenize(options, results: TextIO) -> None:
         vocabulary, settings = tokenizer.vocabulary, tokenizer.settings()
     if options.special_tokens:
         settings["special_tokens_in_text"] = True
-    settings |= {"offsets": options.offsets, "ragged": False, "sequence_length": None}
+    settings |= {
+        "offsets": options.offsets,
+        "engine": options.engine,
+        "ragged": False,
+        "sequence_length": None,
+        "special_tokens_mask": False,
+    }
     tokenizer = WordPieceTokenizer(vocabulary, **settings)
+    first = tokenizer.options.id_offset
     for texts in _batches(pairs=False):
         answer = {name: value.numpy() for name, value in tokenizer(texts).items()}
         for number, count in enumerate(answer[COUNTS]):
@@ -66,7 +73,7 @@ def tokenize(options, results: TextIO) -> None:
             if options.offsets:
                 ids = {
                     "ids": ids,
-                    "tokens": [vocabulary[i] for i in ids],
+                    "tokens": [vocabulary[i - first] for i in ids],
                     "offsets": answer[OFFSETS][number, :count].tolist(),
                 }
             _write(ids, results)

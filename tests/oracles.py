@@ -28,21 +28,39 @@ def vocabulary_path(name: str) -> Path:
 
 
 @functools.cache
-def reference_tokenizer(vocabulary: Vocabulary, lowercase: bool):
+def reference_tokenizer(
+    vocabulary: Vocabulary,
+    lowercase: bool = True,
+    strip_accents: bool | None = None,
+    split_on_cjk: bool = True,
+    normalization: str | None = None,
+    never_split: tuple[str, ...] = (),
+    limit: int = 100,
+):
     """Returns Hugging Face's BERT tokenizer, with no special tokens added."""
     tokenizers = pytest.importorskip("tokenizers")
     ids = {token: number for number, token in enumerate(vocabulary) if token}
     model = tokenizers.models.WordPiece(
-        ids, unk_token="[UNK]", max_input_chars_per_word=100
+        ids, unk_token="[UNK]", max_input_chars_per_word=limit
     )
     reference = tokenizers.Tokenizer(model)
     reference.normalizer = tokenizers.normalizers.BertNormalizer(
         clean_text=True,
-        handle_chinese_chars=True,
-        strip_accents=lowercase,
+        handle_chinese_chars=split_on_cjk,
+        strip_accents=lowercase if strip_accents is None else strip_accents,
         lowercase=lowercase,
     )
+    if normalization == "NFC":
+        reference.normalizer = tokenizers.normalizers.Sequence(
+            [tokenizers.normalizers.NFC(), reference.normalizer]
+        )
     reference.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+    for word in never_split:
+        # It looks at both sides of a word; ours only where the word's own end is one.
+        added = tokenizers.AddedToken(
+            word, normalized=False, single_word=word[0].isalnum() and word[-1].isalnum()
+        )
+        reference.add_tokens([added])
     return reference
 
 

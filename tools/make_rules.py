@@ -10,6 +10,7 @@ decoder would have replaced them by U+FFFD, which both rules drop.
 """
 
 import argparse
+import re
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
@@ -91,6 +92,18 @@ def sigma_kind(codepoint: int) -> int:
     return 2 if ("a" + character + "Σ").lower().endswith("ς") else 0
 
 
+def is_letter_of_words() -> Callable[[int], bool]:
+    """Returns the function that says whether a codepoint beside a word extends it.
+
+    The library is asked whether it finds an added token, a single word, beside it.
+    """
+    model = tokenizers.models.WordLevel({"?": 0}, unk_token="?")
+    tokenizer = tokenizers.Tokenizer(model)
+    word = tokenizers.AddedToken("x", single_word=True, normalized=False)
+    tokenizer.add_tokens([word])
+    return lambda c: "x" not in tokenizer.encode("x" + chr(c).replace("x", "y")).tokens
+
+
 def replacements(
     kinds: np.ndarray, replaced: Callable[[str], str]
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -137,6 +150,7 @@ def make_rules(
     strip: Callable[[str], str],
     lower: Callable[[str], str],
     sigma: Callable[[int], int],
+    letter: Callable[[int], bool],
     nfd: Callable[[str], str],
     nfc: Callable[[str], str],
 ) -> dict[str, np.ndarray]:
@@ -147,17 +161,22 @@ def make_rules(
         kind: of a codepoint that is neither lowered nor stripped.
         strip, lower: what one character becomes by each switch alone.
         sigma: as `sigma_kind`.
+        letter: whether a codepoint beside a word makes it a longer one.
         nfd, nfc: the normalization forms of a text.
     """
     kinds = np.full(CODEPOINTS, DROP, np.uint8)
     kinds[TEXT] = [kind(codepoint) for codepoint in TEXT]
     contexts = np.zeros(CODEPOINTS, np.uint8)
     contexts[TEXT] = [sigma(codepoint) for codepoint in TEXT]
+    contexts[kinds == DROP] = 2 * contexts.any()  # gone before sigma is lowered
+    letters = np.zeros(CODEPOINTS, np.uint8)
+    letters[TEXT] = [letter(codepoint) for codepoint in TEXT]
     stripped, lowered = replacements(kinds, strip), replacements(kinds, lower)
     return {
         "origin": np.array(origin),
         **runs("kind", kinds),
         **runs("sigma", contexts),
+        **runs("letter", letters),
         "strip_codepoints": stripped[0],
         "strip_outputs": stripped[1],
         "lower_codepoints": lowered[0],
@@ -181,6 +200,7 @@ def huggingface() -> dict[str, np.ndarray]:
         strip=lambda c: "".join(words(ord(c), strip_accents=True))[1:-1],
         lower=lambda c: "".join(words(ord(c), lowercase=True))[1:-1],
         sigma=lambda codepoint: 0,  # it lowers each character alone
+        letter=is_letter_of_words(),
         nfd=normalizers.NFD().normalize_str,
         nfc=normalizers.NFC().normalize_str,
     )
@@ -200,6 +220,7 @@ def google() -> dict[str, np.ndarray]:
         strip=strip,
         lower=str.lower,
         sigma=sigma_kind,
+        letter=lambda codepoint: bool(re.match(r"\w", chr(codepoint))),
         nfd=lambda text: unicodedata.normalize("NFD", text),
         nfc=lambda text: unicodedata.normalize("NFC", text),
     )

@@ -35,7 +35,9 @@ class ServedModel(NamedTuple):
                 "a BertPretrainer with a BertPreprocessor."
             )
         free = BertPreprocessor(
-            preprocessor.tokenizer, preprocessor.sequence_length, pad_to_longest=True
+            preprocessor.tokenizer.copy(engine="stock"),
+            preprocessor.sequence_length,
+            pad_to_longest=True,
         )
         return cls(model.in_float32(), free)
 

@@ -212,12 +212,10 @@ def _model(out: Path, tokenizer, options: PretrainingOptions) -> BertPretrainer:
     )
     # The model is asked by writing [MASK] in a text; the corpus is plain text.
     mask = tokenizer.vocabulary.special_tokens.mask
-    reader = WordPieceTokenizer.from_config(
-        {**tokenizer.get_config(), "special_tokens_in_text": [mask]}
-    )
-    reader.set_vocabulary(tokenizer.vocabulary)
     preprocessor = BertPreprocessor(
-        reader, options.sequence_length, pad_to_longest=True
+        tokenizer.copy(special_tokens_in_text=[mask]),
+        options.sequence_length,
+        pad_to_longest=True,
     )
     model = BertPretrainer(backbone, preprocessor)
     # On a CPU, XLA takes longer to compile than it saves in a run of this kind.

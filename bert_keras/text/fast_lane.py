@@ -5,7 +5,9 @@ all other rows go through `wordpiece`. On these the two are equal under every ru
 nothing is to be removed, composed or stripped, and a byte is a character.
 """
 
+import functools
 import importlib.util
+import re
 
 import tensorflow as tf
 
@@ -15,8 +17,21 @@ from bert_keras.text.tensors import indices
 from bert_keras.text.vocabulary import Vocabulary
 from bert_keras.text.wordpiece import wordpiece
 
-ENGINES = (None, "stock", "tf_text")
 _PLAIN = r"[\t\n\r -~]*"
+_SPACE = re.compile(r"\s")
+
+
+def check_engine(engine: str | None) -> None:
+    """Refuses an engine that is not known, or not installed."""
+    if engine not in (None, "stock", "tf_text"):
+        raise ValueError(
+            f"Received: engine={engine!r}; allowed: None, 'stock', 'tf_text'."
+        )
+    if engine == "tf_text" and not is_installed():
+        raise ValueError(
+            "Received: engine='tf_text', but tensorflow_text is not installed; "
+            "allowed: None or 'stock', with the same ids."
+        )
 
 
 def is_installed() -> bool:
@@ -45,23 +60,17 @@ def in_tf_data() -> bool:
     return False
 
 
-class FastLane:
-    """Tokenizes a batch of strings, each row by the fastest engine that is exact.
+@functools.lru_cache(maxsize=4)
+def _fast_tokenizer(vocabulary: Vocabulary):
+    import tensorflow_text  # not on every platform, and not needed without this
 
-    Args:
-        vocabulary: with options that `can_take` allows.
-
-    Raises:
-        ImportError: tensorflow_text is not installed.
-    """
-
-    def __init__(self, vocabulary: Vocabulary):
-        import tensorflow_text  # not on every platform, and not needed without this
-
-        self._vocabulary = vocabulary
-        self._fast = tensorflow_text.FastBertTokenizer(
-            # It wants every token once; none with a space in it ever matches.
-            [token or f" {number}" for number, token in enumerate(vocabulary)],
+    with tf.init_scope():  # it takes a second to build, and serves every graph
+        return tensorflow_text.FastBertTokenizer(
+            [
+                # It wants every token once, and would match spaces, were they tokens.
+                f"\ue000{number}" if not token or _SPACE.search(token) else token
+                for number, token in enumerate(vocabulary)
+            ],
             max_bytes_per_word=vocabulary.options.max_characters_per_word,
             unknown_token=vocabulary.special_tokens.unk,
             token_out_type=tf.int32,
@@ -69,36 +78,38 @@ class FastLane:
             lower_case_nfd_strip_accents=vocabulary.options.lowercase,
         )
 
-    def __call__(self, texts: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns ids, flat, and their row splits, for strings `[batch]`."""
 
-        def mixed():
-            is_plain = tf.strings.regex_full_match(texts, _PLAIN)
-            plain, other = indices(is_plain), indices(~is_plain)
-            rows = tf.concat(
-                [
-                    _ragged(*self._plain(tf.gather(texts, plain))),
-                    _ragged(*self._other(tf.gather(texts, other))),
-                ],
-                axis=0,
-            )
-            rows = tf.gather(rows, tf.argsort(tf.concat([plain, other], axis=0)))
-            return rows.values, tf.cast(rows.row_splits, tf.int32)
+def fast_pieces(
+    texts: tf.Tensor, vocabulary: Vocabulary
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Tokenizes a batch of strings, each row by the fastest engine that is exact.
 
-        joined = tf.strings.reduce_join(texts)
-        is_plain = tf.strings.regex_full_match(joined, _PLAIN)
-        return tf.cond(is_plain, lambda: self._plain(texts), mixed)
+    Args:
+        texts: strings `[batch]`.
+        vocabulary: with options that `can_take` allows.
 
-    def _plain(self, texts):
-        rows = self._fast.tokenize(texts)
+    Returns:
+        ids, int32 `[tokens]`, and their row splits, int32 `[batch + 1]`.
+    """
+    fast = _fast_tokenizer(vocabulary)
+
+    def all_plain():
+        rows = fast.tokenize(texts)
         return rows.values, tf.cast(rows.row_splits, tf.int32)
 
-    def _other(self, texts):
-        text = codepoints_of(texts)
-        tables = compile_tables(self._vocabulary)
-        pieces = wordpiece(text.codepoints, text.row_splits, tables)
-        return pieces.ids, pieces.row_splits
+    def mixed():
+        is_plain = tf.strings.regex_full_match(texts, _PLAIN)
+        plain, other = indices(is_plain), indices(~is_plain)
+        text = codepoints_of(tf.gather(texts, other))
+        pieces = wordpiece(text.codepoints, text.row_splits, compile_tables(vocabulary))
+        others = tf.RaggedTensor.from_row_splits(
+            pieces.ids, pieces.row_splits, validate=False
+        )
+        fasts = fast.tokenize(tf.gather(texts, plain))
+        fasts = fasts.with_row_splits_dtype(tf.int32)
+        rows = tf.concat([fasts, others], axis=0)
+        rows = tf.gather(rows, tf.argsort(tf.concat([plain, other], axis=0)))
+        return rows.values, rows.row_splits
 
-
-def _ragged(values, row_splits) -> tf.RaggedTensor:
-    return tf.RaggedTensor.from_row_splits(values, row_splits, validate=False)
+    joined = tf.strings.reduce_join(texts)
+    return tf.cond(tf.strings.regex_full_match(joined, _PLAIN), all_plain, mixed)

@@ -11,7 +11,7 @@ import tensorflow as tf
 from bert_keras.text.composer import compose
 from bert_keras.text.paged import look_up
 from bert_keras.text.rules import CASED, IGNORED
-from bert_keras.text.tables import DROPPED, SPACE_SYMBOL, Name, WordPieceTables
+from bert_keras.text.tables import DROPPED, Name, WordPieceTables
 from bert_keras.text.tensors import indices, put
 
 _CAPITAL_SIGMA = ord("Σ")
@@ -111,11 +111,10 @@ def _lower_sigmas(codepoints, symbols, tables: WordPieceTables) -> tf.Tensor:
 
 def _put_names(codepoints, symbols, tables: WordPieceTables):
     """Puts one symbol in the place of every name; returns widths in codepoints too."""
-    is_word = (symbols > SPACE_SYMBOL) & (symbols < tables.alone_from)
-    is_word |= symbols >= tables.expanded_from
+    is_letter = look_up(tables.letters, codepoints) > 0
     widths = tf.ones_like(codepoints)
     for name in tables.names:  # the longest first: a name within one is covered
-        found = _occurrences(codepoints, is_word, name)
+        found = _occurrences(codepoints, is_letter, name)
         found = tf.boolean_mask(found, tf.gather(widths, found) == 1)
         size = len(name.codepoints)
         for offset in range(size):
@@ -124,16 +123,15 @@ def _put_names(codepoints, symbols, tables: WordPieceTables):
     return symbols, widths
 
 
-def _occurrences(codepoints, is_word, name: Name) -> tf.Tensor:
+def _occurrences(codepoints, is_letter, name: Name) -> tf.Tensor:
     """Returns the indices at which a name begins."""
     size = len(name.codepoints)
     found = indices(codepoints == name.codepoints[0])
     padded = tf.concat([codepoints, [-1] * size], axis=0)
     for offset, codepoint in enumerate(name.codepoints[1:], 1):
         found = tf.boolean_mask(found, tf.gather(padded, found + offset) == codepoint)
-    beside = tf.concat([[False], is_word, [False]], axis=0)
-    for is_free, place in zip(name.is_free, (found, found + size + 1), strict=True):
+    beside = tf.concat([[False], is_letter, [False]], axis=0)
+    for is_free, step in zip(name.is_free, (0, size + 1), strict=True):
         if not is_free:
-            is_apart = ~tf.gather(beside, place)
-            found = tf.boolean_mask(found, is_apart)
+            found = tf.boolean_mask(found, ~tf.gather(beside, found + step))
     return found

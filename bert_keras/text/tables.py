@@ -61,6 +61,7 @@ class WordPieceTables(NamedTuple):
         final_sigma: the symbol of a capital sigma at the end of a word.
         composer: for NFC; None where the text is taken as it is.
         names: recognised inside text, the longest first.
+        letters: for each codepoint whether it is a letter; None without names.
         trie: the vocabulary's pieces over symbols.
         unk_id: id of the unknown token.
         options: of the tokenizer.
@@ -75,6 +76,7 @@ class WordPieceTables(NamedTuple):
     final_sigma: int
     composer: ComposerTables | None
     names: tuple[Name, ...]
+    letters: PagedTable | None
     trie: Trie
     unk_id: int
     options: TokenizerOptions
@@ -141,7 +143,6 @@ def compile_tables(vocabulary: Vocabulary) -> WordPieceTables:
     ]
     end = alphabet.end + len(names)
     symbols, expanded = _symbols(table, alphabet, end)
-    is_word = (table.kinds == WORD) & (table.outputs[:, 0] >= 0)
     return WordPieceTables(
         symbols=symbols,
         expanded=expanded,
@@ -159,10 +160,11 @@ def compile_tables(vocabulary: Vocabulary) -> WordPieceTables:
             Name(
                 tuple(map(ord, name)),
                 name_symbols[name],
-                (not is_word[ord(name[0])], not is_word[ord(name[-1])]),
+                (not table.letters[ord(name[0])], not table.letters[ord(name[-1])]),
             )
             for name in sorted(names, key=len, reverse=True)
         ),
+        letters=paged(table.letters.astype(np.int32)) if names else None,
         trie=build_trie(pieces, end),
         unk_id=vocabulary.special_ids.unk,
         options=options,

@@ -77,6 +77,8 @@ class WordPieceTokenizer(keras.layers.Layer):
     Call arguments:
         inputs: a string tensor of rank 0 or 1, a string or list of strings, or int32
             codepoints `[batch, length]` padded with 0.
+        at_most: leave what is past this many tokens of a row out, where there is no
+            `sequence_length`; so that one long row does not pad all others to it.
 
     Returns:
         A dictionary; for a rank 0 input without the batch axis:
@@ -146,10 +148,7 @@ class WordPieceTokenizer(keras.layers.Layer):
         self.ragged = ragged
         self.offsets = _unit(offsets)
         self.special_tokens_mask = special_tokens_mask
-        if engine not in fast_lane.ENGINES:
-            raise ValueError(
-                f"Received: engine={engine!r}; allowed: None, 'stock', 'tf_text'."
-            )
+        fast_lane.check_engine(engine)
         self.engine = engine
         self.built = True
         self._vocabulary = None
@@ -205,7 +204,7 @@ class WordPieceTokenizer(keras.layers.Layer):
         # Keras would take a list of strings for a list of tensors.
         return super().__call__(as_text(inputs), **kwargs)
 
-    def call(self, inputs):
+    def call(self, inputs, at_most: int | None = None):
         check_text(inputs)
         if inputs.dtype != tf.string:
             inputs = tf.cast(inputs, tf.int32)
@@ -216,7 +215,7 @@ class WordPieceTokenizer(keras.layers.Layer):
         pieces_of = self._compiled if tf.executing_eagerly() else self._pieces
         pieces, row_starts = pieces_of(texts)
         arrange = self._as_ragged if self.ragged else self._as_dense
-        outputs = arrange(pieces, row_starts)
+        outputs = arrange(pieces, row_starts, at_most)
         if is_scalar:
             outputs = {name: value[0] for name, value in outputs.items()}
         return outputs
@@ -232,7 +231,7 @@ class WordPieceTokenizer(keras.layers.Layer):
     def _pieces(self, texts: tf.Tensor) -> tuple[WordPieces, tf.Tensor]:
         """Returns the pieces, their places in the unit asked for, and of row starts."""
         if self._takes_fast_lane(texts):
-            ids, row_splits = fast_lane.FastLane(self.vocabulary)(texts)
+            ids, row_splits = fast_lane.fast_pieces(texts, self.vocabulary)
             ids += self.options.id_offset
             return WordPieces(ids, row_splits, starts=None, ends=None), None
         tables = compile_tables(self.vocabulary)
@@ -246,12 +245,13 @@ class WordPieceTokenizer(keras.layers.Layer):
         ids = pieces.ids + self.options.id_offset
         return pieces._replace(ids=ids), row_starts
 
-    def _as_dense(self, pieces: WordPieces, row_starts: tf.Tensor) -> dict:
+    def _as_dense(self, pieces: WordPieces, row_starts, at_most) -> dict:
         firsts = pieces.row_splits[:-1]
         counts = pieces.row_splits[1:] - firsts
         length = self.sequence_length
         if length is None:
             length = tf.reduce_max(tf.concat([counts, [0]], axis=0))
+            length = length if at_most is None else tf.minimum(length, at_most)
         column = tf.range(length)[None, :]
         is_token = column < counts[:, None]
         # Padding reads a value past the last token, which is always there.
@@ -272,12 +272,13 @@ class WordPieceTokenizer(keras.layers.Layer):
             outputs[SPECIAL_TOKENS_MASK] = special_mask(ids, self.special_ids)
         return outputs
 
-    def _as_ragged(self, pieces: WordPieces, row_starts: tf.Tensor) -> dict:
+    def _as_ragged(self, pieces: WordPieces, row_starts, at_most) -> dict:
+        length = at_most if self.sequence_length is None else self.sequence_length
+
         def rows(values):
             ragged = tf.RaggedTensor.from_row_splits(
                 values, pieces.row_splits, validate=False
             )
-            length = self.sequence_length
             return ragged if length is None else ragged[:, :length]
 
         ids = rows(pieces.ids)
@@ -308,7 +309,7 @@ class WordPieceTokenizer(keras.layers.Layer):
         texts = detokenize(rows, self.vocabulary, skip_special_tokens)
         return texts[0] if ids.shape.rank == 1 else texts
 
-    def compute_output_spec(self, inputs):
+    def compute_output_spec(self, inputs, at_most=None):
         check_text(inputs)
         if self.ragged:
             raise ValueError(
@@ -331,6 +332,10 @@ class WordPieceTokenizer(keras.layers.Layer):
         symbolic = keras.KerasTensor(input_shape, dtype="string")
         specs = self.compute_output_spec(symbolic)
         return {name: spec.shape for name, spec in specs.items()}
+
+    def copy(self, **changes) -> "WordPieceTokenizer":
+        """Returns a tokenizer with the same vocabulary and some options changed."""
+        return WordPieceTokenizer(self.vocabulary, **{**self.settings(), **changes})
 
     def settings(self) -> dict:
         """Returns every option of the tokenizer by its name, as JSON values."""

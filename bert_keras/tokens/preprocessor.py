@@ -56,8 +56,9 @@ class BertPreprocessor(keras.layers.Layer):
 
     def call(self, first, second=None):
         special_ids = self.tokenizer.special_ids
+        texts = [text for text in (first, second) if text is not None]
         return pack(
-            [self.tokenizer(text) for text in (first, second) if text is not None],
+            [self.tokenizer(text, at_most=self.sequence_length) for text in texts],
             sequence_length=self.sequence_length,
             cls_id=special_ids.cls,
             sep_id=special_ids.sep,
