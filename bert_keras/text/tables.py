@@ -100,7 +100,7 @@ def check_vocabulary(vocabulary: Vocabulary, options: TokenizerOptions) -> None:
             f"{', '.join(missing)}."
         )
     _refuse_overlaps(names)
-    capitals = [token for token in vocabulary if _has_capitals(token)]
+    capitals = [t for t in vocabulary if _has_capitals(t) and t not in names]
     if options.lowercase and len(capitals) > _MOST_CAPITALS * len(vocabulary):
         warnings.warn(
             f"The vocabulary looks cased, and the text is lower-cased: "

@@ -102,13 +102,22 @@ def _match_words(words: _Words, trie: Trie, tables: WordPieceTables) -> _Matched
         words.following,
         trie,
     )
-    pieces = tf.gather(trie.pieces, nodes)
+    pieces = _pieces_at(nodes, trie, tables)
     is_long = words.lengths > tables.options.max_characters_per_word
     unknown = tf.stack([tf.fill(tf.shape(nodes), tables.unk_id), words.lengths], axis=1)
     return _Matched(
         pieces=tf.where(is_long[:, None], unknown, pieces),
         is_open=(pieces[:, 1] < words.lengths) & ~is_long,
     )
+
+
+def _pieces_at(nodes, trie: Trie, tables: WordPieceTables) -> tf.Tensor:
+    """Returns id and length of the longest piece on the path to each node."""
+    pieces = tf.gather(trie.pieces, nodes)
+    if tables.options.split_unknown_characters:
+        unknown = tf.constant([[tables.unk_id, 1]])
+        pieces = tf.where(pieces[:, 1:] == 0, unknown, pieces)
+    return pieces
 
 
 def _walk(place, node, symbol, following, trie: Trie) -> tf.Tensor:
@@ -167,11 +176,8 @@ def _cut_up(
     symbols = tf.gather(words.symbols, place)
     following = tf.where(is_first > 0, SPACE_SYMBOL, symbols)
     root = tf.where(is_first > 0, WORD_ROOT, SUFFIX_ROOT)
-    pieces = tf.gather(trie.pieces, _walk(local, root, symbols, following, trie))
-    if tables.options.split_unknown_characters:
-        unknown = tf.constant([[tables.unk_id, 1]])
-        pieces = tf.where(pieces[:, 1:] == 0, unknown, pieces)
-
+    nodes = _walk(local, root, symbols, following, trie)
+    pieces = _pieces_at(nodes, trie, tables)
     reached = _chain(first, pieces[:, 1], following)
     stuck = indices(reached & (pieces[:, 1] == 0))
     stuck_word = tf.gather(word, stuck)
