@@ -20,10 +20,11 @@ from bert_keras.export.exporter import export_model
 from bert_keras.export.masks import fill_masks
 from bert_keras.export.parity import compare
 from bert_keras.features import SEQUENCE_OUTPUT, TOKEN_IDS
-from bert_keras.pretraining.corpus import read_documents, read_lines
+from bert_keras.pretraining.corpus import read_documents
 from bert_keras.pretraining.run import PretrainingOptions
 from bert_keras.pretraining.run import pretrain as run_pretraining
 from bert_keras.text.learner import count_words, learn_vocabulary
+from bert_keras.text.lines import read_lines
 from bert_keras.text.tokenizer import COUNTS, OFFSETS, WordPieceTokenizer
 from bert_keras.text.vocabulary import Vocabulary
 
