@@ -5,6 +5,7 @@ then goes through the rules once. This file imports neither TensorFlow nor anyth
 does: a process that only counts has to start fast.
 """
 
+import functools
 import itertools
 import re
 import unicodedata
@@ -52,7 +53,7 @@ class WordCounter:
     """
 
     def __init__(self, options: TokenizerOptions, names: tuple[str, ...]):
-        table = normalization(
+        rules = _rules(
             options.rules,
             options.lowercase,
             options.strip_accents,
@@ -62,9 +63,8 @@ class WordCounter:
         self._chunks: Counter[str] = Counter()
         self._form = options.normalization
         self._most_characters = options.max_characters_per_word
-        self._translation = _Translation(translation(table))
-        self._names = _names_pattern(names, table) if names else None
-        self._sigma = _final_sigma_pattern(table) if table.sigmas.any() else None
+        self._translation, self._sigma = rules.translation, rules.final_sigma
+        self._names = _names_pattern(names, rules.table) if names else None
 
     def read(self, part: Span | Strings) -> Iterator[int]:
         """Counts a part of a corpus; yields bytes of a file, or strings, that are done.
@@ -128,6 +128,21 @@ class _Translation(dict):
     def __missing__(self, codepoint: int) -> int:
         self[codepoint] = codepoint
         return codepoint
+
+
+class _Rules(NamedTuple):
+    """A table of the tokenizer, as plain Python uses it."""
+
+    table: Normalization
+    translation: _Translation
+    final_sigma: re.Pattern | None
+
+
+@functools.lru_cache(maxsize=4)
+def _rules(*switches) -> _Rules:
+    table = normalization(*switches)
+    sigma = _final_sigma_pattern(table) if table.sigmas.any() else None
+    return _Rules(table, _Translation(translation(table)), sigma)
 
 
 def _names_pattern(names: tuple[str, ...], table: Normalization) -> re.Pattern:

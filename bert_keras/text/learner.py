@@ -126,5 +126,4 @@ def _within_alphabet(words: Mapping[str, int], alphabet_size: int) -> dict[str, 
             counts[character] += count
     ranked = sorted(counts, key=lambda character: (-counts[character], character))
     alphabet = set(ranked[:alphabet_size])
-    kept = (word for word in words if word and words[word])
-    return {word: words[word] for word in sorted(kept) if alphabet.issuperset(word)}
+    return {word: words[word] for word in sorted(words) if alphabet.issuperset(word)}

@@ -114,6 +114,8 @@ def _child(settings: tuple) -> Iterator[subprocess.Popen]:
             yield child
         finally:
             child.kill()
+            with contextlib.suppress(BrokenPipeError):
+                child.stdin.close()
 
 
 def _ask(child: subprocess.Popen, part: Span | Strings | None):

@@ -7,7 +7,6 @@ from bert_keras.text.tables import SUFFIX_PREFIX
 from bert_keras.text.vocabulary import Vocabulary
 from bert_keras.text.word_counts import WordCounts, check_counts
 
-
 _DECIDE_WORDS = (
     "rules",
     "lowercase",
@@ -55,7 +54,7 @@ def vocabulary_report(
         ValueError: no words, or words that were cut under other options.
     """
     _refuse_other_options(vocabulary, words)
-    words = {word: n for word, n in check_counts(words).items() if word and n}
+    words = check_counts(words)
     if not words:
         raise ValueError("The text has no words to report on.")
     pieces = _Pieces(vocabulary)

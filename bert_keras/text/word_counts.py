@@ -160,14 +160,14 @@ def _names(special_tokens: SpecialTokens, options: TokenizerOptions) -> tuple[st
 
 
 def check_counts(counts: Mapping[str, int]) -> Mapping[str, int]:
-    """Returns word counts, or raises a `ValueError` that names the one that is none."""
+    """Returns the counts above 0; a `ValueError` names one that is no count."""
     for word, count in counts.items():
         if not isinstance(word, str) or not isinstance(count, int) or count < 0:
             raise ValueError(
                 f"A table of word counts is malformed. Received: {word!r}: {count!r}; "
                 "allowed: strings, each with an integer of at least 0."
             )
-    return counts
+    return {word: count for word, count in counts.items() if word and count}
 
 
 def _parts(
