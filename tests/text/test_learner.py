@@ -9,13 +9,11 @@ import pytest
 
 from bert_keras import (
     SpecialTokens,
-    Vocabulary,
     WordPieceTokenizer,
     count_words,
     learn_vocabulary,
 )
 from bert_keras.text import word_counts
-from bert_keras.text.report import vocabulary_report
 
 FRAGMENTS = "low lower lowest new newer newest wide wider widest show shower".split()
 
@@ -239,10 +237,11 @@ def test_the_peer_learns_the_same_but_for_ties():
         vocab_size=90, special_tokens=list(SpecialTokens()), show_progress=False
     )
     peer.train_from_iterator(lines, trainer)
+    theirs = {token for token in peer.get_vocab() if len(token.strip("#")) > 1}
+    # It keeps each character both ways, "a" and "##a", so it has fewer joined pieces.
     words = count_words(lines)
-    learned = learn_vocabulary(words, 90)
-    assert len(learned) == peer.get_vocab_size() == 90
-    assert len(set(learned) & set(peer.get_vocab())) >= 86
-    theirs = Vocabulary(sorted(peer.get_vocab(), key=peer.token_to_id))
-    ours = vocabulary_report(learned, words).pieces_per_word
-    assert ours == pytest.approx(vocabulary_report(theirs, words).pieces_per_word, 0.01)
+    alphabet = learn_vocabulary(words, 90, min_count=10**9)
+    learned = learn_vocabulary(words, len(alphabet) + len(theirs) - 5)
+    ours = {token for token in learned if len(token.strip("#")) > 1}
+    assert len(ours) == len(theirs) > 50
+    assert len(ours - theirs) <= 2
