@@ -1,18 +1,22 @@
 """Words as pieces, and the best pair of neighbouring pieces joined, again and again.
 
-A heap holds a score for each pair. Scores that fall are left there, and corrected when
-they come up; those that rise are put in again. So a join costs about as much as the
-words that it changes.
+A heap holds a bound for each pair, which its score does not exceed. Bounds that fall
+are left there, and corrected when they come up; those that rise are put in again. So a
+join costs about as much as the words that it changes.
 """
 
 import heapq
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from itertools import pairwise
 
 from bert_keras.text.tables import SUFFIX_PREFIX
 
 Pair = tuple[str, str]
+
+SLACK = 64
+"""A bound is a little looser than the score: by up to a part in so many for each piece.
+The more, the fewer pairs pass for the best, and the more often bounds are renewed."""
 
 
 class MostFrequentPairs:
@@ -41,28 +45,39 @@ class MostFrequentPairs:
 
         A piece comes twice where two pairs make it: "a" + "##bc", "ab" + "##c".
         """
-        while self._heap:
+        best, passed = None, set()
+        while self._heap and (best is None or self._heap[0] < best):
             negative, pair = heapq.heappop(self._heap)
-            if self._counts.get(pair, 0) >= self._min_count:
-                if -negative == self._score(pair):
-                    return self._join(pair)
-                if -negative > self._score(pair):
-                    self._push([pair])
-        return None
+            if self._counts.get(pair, 0) < self._min_count:
+                continue
+            if -negative == self._bound(pair):
+                ranked = -self._score(pair), pair
+                best = ranked if best is None else min(best, ranked)
+                passed.add(pair)
+            elif -negative > self._bound(pair):
+                self._push([pair])
+        if best is None:
+            return None
+        self._push(passed - {best[1]})
+        return self._join(best[1])
 
     def _score(self, pair: Pair) -> float:
         return self._counts[pair]
 
+    def _bound(self, pair: Pair) -> float:
+        """Returns a number that the score is not above until the pair has risen."""
+        return self._score(pair)
+
     def _risen(
         self, pair: Pair, piece: str, joins: int, changes: dict[Pair, int]
     ) -> Iterable[Pair]:
-        """Returns the pairs whose score may have risen when `pair` became `piece`."""
+        """Returns the pairs whose bound has risen when `pair` became `piece`."""
         return [one for one, change in changes.items() if change > 0]
 
     def _push(self, pairs: Iterable[Pair]) -> None:
         for pair in pairs:
             if self._counts.get(pair, 0) >= self._min_count:
-                heapq.heappush(self._heap, (-self._score(pair), pair))
+                heapq.heappush(self._heap, (-self._bound(pair), pair))
 
     def _join(self, pair: Pair) -> str:
         piece = pair[0] + pair[1].removeprefix(SUFFIX_PREFIX)
@@ -120,11 +135,12 @@ class LikeliestPairs(MostFrequentPairs):
     """
 
     def __init__(self, words: list[list[str]], counts: list[int], min_count: int = 1):
-        self._piece_counts: defaultdict[str, int] = defaultdict(int)
+        self._piece_counts: Counter[str] = Counter()
         self._pairs_of: defaultdict[str, set[Pair]] = defaultdict(set)
         for word, count in zip(words, counts, strict=True):
             for piece in word:
                 self._piece_counts[piece] += count
+        self._floors = {n: _floor(count) for n, count in self._piece_counts.items()}
         super().__init__(words, counts, min_count)
         for pair in self._counts:
             for piece in pair:
@@ -134,6 +150,10 @@ class LikeliestPairs(MostFrequentPairs):
         left, right = pair
         parts = self._piece_counts[left] * self._piece_counts[right]
         return self._counts[pair] / parts
+
+    def _bound(self, pair: Pair) -> float:
+        left, right = pair
+        return self._counts[pair] / (self._floors[left] * self._floors[right])
 
     def _risen(self, pair, piece, joins, changes):
         self._piece_counts[piece] += joins
@@ -146,5 +166,18 @@ class LikeliestPairs(MostFrequentPairs):
                     self._pairs_of[part].add(one)
                 else:
                     self._pairs_of[part].discard(one)
-        # With fewer of its parts left, a pair is worth more.
-        return set().union(*(self._pairs_of[part] for part in (*pair, piece)))
+        risen = set(super()._risen(pair, piece, joins, changes))
+        self._floors.setdefault(piece, _floor(self._piece_counts[piece]))
+        for part in pair:  # with fewer of its parts left, a pair is worth more
+            if self._piece_counts[part] < self._floors[part]:
+                self._floors[part] = _floor(self._piece_counts[part])
+                risen |= self._pairs_of[part]
+        return risen
+
+
+def _floor(count: int) -> int:
+    """Returns a count that a piece will not go below for some time, if it is large.
+
+    Only when it does are the bounds of all its pairs put in anew.
+    """
+    return count - count // SLACK
