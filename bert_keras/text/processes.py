@@ -47,7 +47,7 @@ def count_in_processes(
     Args:
         parts: of the corpus; taken one at a time, when a process is free.
         options, names: as `WordCounter`.
-        processes: how many.
+        processes: how many at most; one is started for each part until then.
         done: called with the bytes or strings of each part that is counted.
 
     Raises:
@@ -55,21 +55,21 @@ def count_in_processes(
     """
     words: Counter[str] = Counter()
     with ThreadPoolExecutor(processes) as threads, contextlib.ExitStack() as stack:
-        children = [
-            stack.enter_context(_child((options, names))) for _ in range(processes)
-        ]
+        children: list[subprocess.Popen] = []
         free: queue.SimpleQueue[subprocess.Popen] = queue.SimpleQueue()
-        for child in children:
-            free.put(child)
 
         def count(part: Span | Strings) -> int:
             child = free.get()
-            size = _ask(child, part)
-            free.put(child)
-            return size
+            try:
+                return _ask(child, part)
+            finally:
+                free.put(child)
 
         waiting = set()
         for part in parts:
+            if len(children) < processes:
+                children.append(stack.enter_context(_child(options, names)))
+                free.put(children[-1])
             if len(waiting) == processes:
                 ready, waiting = wait(waiting, return_when=FIRST_COMPLETED)
                 for answer in ready:
@@ -77,7 +77,7 @@ def count_in_processes(
             waiting.add(threads.submit(count, part))
         for answer in waiting:
             done(answer.result())
-        for found in threads.map(_ask, children, [None] * processes):
+        for found in threads.map(_ask, children, [None] * len(children)):
             words.update(found)
     return words
 
@@ -100,8 +100,10 @@ def serve() -> None:
 
 
 @contextlib.contextmanager
-def _child(settings: tuple) -> Iterator[subprocess.Popen]:
-    """Starts a process and ends it, whatever it does then."""
+def _child(
+    options: TokenizerOptions, names: tuple[str, ...]
+) -> Iterator[subprocess.Popen]:
+    """Starts a counting process and ends it, whatever it does then."""
     with subprocess.Popen(
         [sys.executable, "-I", "-c", _PROGRAM],
         stdin=subprocess.PIPE,
@@ -110,7 +112,7 @@ def _child(settings: tuple) -> Iterator[subprocess.Popen]:
         try:
             folder = str(Path(__file__).parents[1])
             pickle.dump((sys.path, folder), child.stdin)
-            pickle.dump(settings, child.stdin)
+            pickle.dump((options, names), child.stdin)
             yield child
         finally:
             child.kill()
@@ -124,7 +126,7 @@ def _ask(child: subprocess.Popen, part: Span | Strings | None):
         pickle.dump(part, child.stdin)
         child.stdin.flush()
         answer = pickle.load(child.stdout)
-    except (BrokenPipeError, EOFError) as error:
+    except (BrokenPipeError, EOFError, pickle.UnpicklingError) as error:
         raise ChildProcessError(
             f"A process that counts words was ended. Received: exit status "
             f"{child.wait()}; allowed: that it lives until all is counted. Is there "
