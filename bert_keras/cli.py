@@ -21,6 +21,7 @@ from bert_keras.config import SIZES
 from bert_keras.export.exporter import FORMATS
 from bert_keras.export.onnx import NAMES, ExportError
 from bert_keras.pretraining.run import PretrainingOptions
+from bert_keras.text.learner import OBJECTIVES
 from bert_keras.text.options import WORD_LIMITS
 
 
@@ -87,6 +88,22 @@ def _parser() -> argparse.ArgumentParser:
     _add_corpus(vocab)
     vocab.add_argument("--size", type=int, required=True, help="most tokens")
     vocab.add_argument("--out", type=Path, required=True, metavar="vocab.txt")
+    vocab.add_argument("--objective", choices=OBJECTIVES, default="count")
+    vocab.add_argument(
+        "--min-count", type=_positive, default=1, help="of a pair that may be joined"
+    )
+    vocab.add_argument(
+        "--alphabet", type=_positive, default=1000, help="most characters"
+    )
+    vocab.add_argument("--never-split", nargs="+", default=(), metavar="WORD")
+    vocab.add_argument(
+        "--held-out", nargs="+", type=Path, default=(), metavar="FILE",
+        help="text to measure the vocabulary on",
+    )  # fmt: skip
+    vocab.add_argument("--processes", type=_positive, default=1, help="that count")
+    vocab.add_argument(
+        "--counts", action="store_true", help=".tsv files hold lines word, tab, count"
+    )
 
     tokenize = add(
         "tokenize", commands.tokenize, "JSON strings in, JSON arrays of ids out"

@@ -4,10 +4,10 @@ Every function takes the parsed options and the stream for results, and returns 
 status, or None for 0.
 """
 
-import itertools
 import json
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TextIO
 
 import numpy as np
@@ -20,12 +20,14 @@ from bert_keras.export.exporter import export_model
 from bert_keras.export.masks import fill_masks
 from bert_keras.export.parity import compare
 from bert_keras.features import SEQUENCE_OUTPUT, TOKEN_IDS
-from bert_keras.pretraining.corpus import read_documents, read_lines
+from bert_keras.pretraining.corpus import read_documents
 from bert_keras.pretraining.run import PretrainingOptions
 from bert_keras.pretraining.run import pretrain as run_pretraining
-from bert_keras.text.learner import count_words, learn_vocabulary
+from bert_keras.text.learner import learn_vocabulary
+from bert_keras.text.report import vocabulary_report
 from bert_keras.text.tokenizer import COUNTS, OFFSETS, WordPieceTokenizer
 from bert_keras.text.vocabulary import Vocabulary
+from bert_keras.text.word_counts import WordCounts, count_words, read_word_counts
 
 _LINES_AT_ONCE = 256
 
@@ -40,13 +42,47 @@ def vocab(options, results: TextIO) -> None:
             f"The vocabulary cannot be written to {options.out}: it must be a file in "
             "a folder that exists."
         )
-    lines = itertools.chain.from_iterable(map(read_lines, options.corpus))
-    words = count_words(tqdm(lines, "count words", unit="line"), **_switches(options))
+    words = _count(options.corpus, options, "count words")
+    held_out = _count(options.held_out, options, "count held out words")
+    if options.held_out and not held_out:
+        raise ValueError(
+            "The held-out text has no words. Received: "
+            f"{', '.join(map(str, options.held_out))}"
+        )
     with tqdm(total=options.size, desc="join pieces", unit="piece") as bar:
         vocabulary = learn_vocabulary(
-            words, options.size, progress=lambda size: bar.update(size - bar.n)
+            words,
+            options.size,
+            objective=options.objective,
+            min_count=options.min_count,
+            alphabet_size=options.alphabet,
+            progress=lambda size: bar.update(size - bar.n),
         )
+    report = vocabulary_report(vocabulary, held_out or words)
     vocabulary.write(options.out)
+    measured_on = "held-out text" if held_out else "the corpus itself"
+    report = {"tokens": len(vocabulary), "measured_on": measured_on, **report._asdict()}
+    _write(report, results)
+
+
+def _count(paths: list[Path], options, said: str) -> WordCounts:
+    """Counts the words of files; of word-count tables, if there may be such."""
+    settings = {**_switches(options), "never_split": options.never_split}
+    tables = [path for path in paths if options.counts and path.suffix == ".tsv"]
+    texts = [path for path in paths if path not in tables]
+    words = count_words({}, **settings)
+    if texts:
+        size = sum(path.stat().st_size for path in texts)
+        with tqdm(total=size, desc=said, unit="B", unit_scale=True) as bar:
+            words = count_words(
+                texts,
+                processes=options.processes,
+                progress=lambda done: bar.update(done - bar.n),
+                **settings,
+            )
+    for path in tables:
+        words.update(count_words(read_word_counts(path), **settings))
+    return words
 
 
 def tokenize(options, results: TextIO) -> None:

@@ -15,6 +15,7 @@ from oracles import SMALL, needs_data, vocabulary_path
 
 from bert_keras import Vocabulary
 from bert_keras.cli import main
+from bert_keras.text.word_counts import count_words, write_word_counts
 
 CORPUS = "\n\n".join(
     f"The quick brown fox number {n}. It jumps over {n} lazy dogs. Then it rests."
@@ -75,6 +76,56 @@ def test_vocab_reads_gzip_and_keeps_case(folder, tmp_path, command):
         )
         assert status == 0
         assert expected <= set(Vocabulary.read(out))
+
+
+def test_vocab_reports_as_one_json_object(folder, tmp_path, command):
+    out = tmp_path / "v.txt"
+    arguments = ["vocab", folder / "corpus.txt", "--size", 60, "--out", out]
+    status, lines, _ = command(*arguments)
+    (report,) = map(json.loads, lines)
+    assert status == 0
+    assert report["tokens"] == 60
+    assert report["measured_on"] == "the corpus itself"
+    assert report["characters_covered"] == 1
+    assert report["unknown_words"] == report["unknown_tokens"] == 0
+    (tmp_path / "held.txt").write_text("The fox. Ωmega!")
+    status, lines, _ = command(*arguments, "--held-out", tmp_path / "held.txt")
+    (report,) = map(json.loads, lines)
+    assert report["measured_on"] == "held-out text"
+    assert report["words"] == 5
+    assert report["unknown_words"] == 2 / 5  # "ωmega", "!"
+
+
+def test_vocab_is_the_same_by_processes_and_from_counts(folder, tmp_path, command):
+    corpus = folder / "corpus.txt"
+    write_word_counts(count_words([corpus]), tmp_path / "counts.tsv")
+    made = []
+    for switches in (
+        [corpus],
+        [corpus, "--processes", 2],
+        [tmp_path / "counts.tsv", "--counts"],
+    ):
+        out = tmp_path / f"{len(made)}.txt"
+        status, _, _ = command("vocab", *switches, "--size", 80, "--out", out)
+        assert status == 0
+        made.append(out.read_bytes())
+    assert made[0] == made[1] == made[2]
+
+
+def test_vocab_stores_its_options_beside_it(folder, tmp_path, command):
+    out = tmp_path / "v.txt"
+    status, _, _ = command(
+        "vocab", folder / "corpus.txt", "--size", 60, "--out", out, "--keep-accents",
+        "--rules", "google", "--never-split", "<e1>", "C++",
+        "--objective", "likelihood", "--min-count", 3, "--alphabet", 40,
+    )  # fmt: skip
+    assert status == 0
+    vocabulary = Vocabulary.read(out)
+    assert vocabulary[5:7] == ("<e1>", "C++")
+    assert vocabulary.options.rules == "google"
+    assert vocabulary.options.lowercase
+    assert not vocabulary.options.strip_accents
+    assert vocabulary.options.never_split == ("<e1>", "C++")
 
 
 @needs_data
@@ -188,6 +239,7 @@ def write_wrong_files(tmp: Path) -> None:
     (tmp / "no_unk.txt").write_text("\n".join(SMALL).replace("[UNK]", "[unknown]"))
     (tmp / "file").write_text("a file")
     (tmp / "bytes.txt").write_bytes(b"\xff\xfe")
+    (tmp / "words.tsv").write_text("fox\t3\ndog\n")
 
 
 def wrong_commands(folder: Path, tmp: Path | None) -> dict[str, tuple[str, str]]:
@@ -213,6 +265,26 @@ def wrong_commands(folder: Path, tmp: Path | None) -> dict[str, tuple[str, str]]
         "not utf8": (
             f"vocab {tmp}/bytes.txt --size 99 --out {tmp}/v.txt",
             "bytes.txt is not UTF-8",
+        ),
+        "not utf8, by processes": (
+            f"vocab {tmp}/bytes.txt --size 99 --out {tmp}/v.txt --processes 2",
+            "bytes.txt is not UTF-8",
+        ),
+        "no counts": (
+            f"vocab {tmp}/words.tsv --counts --size 99 --out {tmp}/v.txt",
+            "Received: 'dog' on line 2; allowed: a word, a tab and its count",
+        ),
+        "no held-out words": (
+            f"vocab {corpus} --size 99 --out {tmp}/v.txt --held-out {tmp}/empty.txt",
+            "The held-out text has no words",
+        ),
+        "unknown objective": (
+            f"vocab {corpus} --size 99 --out {tmp}/v.txt --objective loss",
+            "invalid choice: 'loss'",
+        ),
+        "a folder": (
+            f"vocab {corpus} --size 99 --out {tmp} --never-split US",
+            f"cannot be written to {tmp}: it must be a file",
         ),
         "no folder": (f"vocab {corpus} --size 99 --out {tmp}/a/b.txt", "a/b.txt"),
         "no text": (

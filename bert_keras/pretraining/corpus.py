@@ -5,44 +5,18 @@ between are joined and cut into sentences. A sentence ends at ".", "!" or "?" (a
 closing quote or bracket) before a space and a capital, a digit or an opening mark.
 """
 
-import gzip
 import itertools
 import os
 import re
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+
+from bert_keras.text.lines import read_lines
 
 Document = list[str]
 
 _SENTENCE_END = re.compile(
     r"""([.!?؟।]["'”’)\]]*)\s+(?=["'“‘(\[]*(.))|([。！？][”’」』）]*)\s*"""
 )
-
-
-def read_lines(path: str | os.PathLike) -> Iterator[str]:
-    """Yields the lines of one file, split on "\\n" only.
-
-    Raises:
-        ValueError: not UTF-8 (naming the file and line), not really gzipped, a folder.
-        FileNotFoundError: there is no such file.
-    """
-    path = Path(path)
-    if path.is_dir():
-        raise ValueError(f"A corpus must be made of files. Received: the folder {path}")
-    opener = gzip.open if path.suffix == ".gz" else open
-    number = 0
-    try:
-        with opener(path, "rb") as file:
-            for line in file:
-                number += 1
-                yield line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{path} is not UTF-8. Received: byte {error.object[error.start]:#04x} on "
-            f"line {number}; a corpus must be UTF-8."
-        ) from error
-    except (gzip.BadGzipFile, EOFError) as error:
-        raise ValueError(f"{path} is not a whole gzip file: {error}") from error
 
 
 def documents_of(lines: Iterable[str]) -> Iterator[Document]:

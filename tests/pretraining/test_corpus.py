@@ -8,7 +8,6 @@ import pytest
 from bert_keras.pretraining.corpus import (
     documents_of,
     read_documents,
-    read_lines,
     split_sentences,
 )
 from bert_keras.pretraining.default_corpus import default_documents
@@ -39,29 +38,12 @@ def test_a_blank_line_ends_a_document():
     assert list(documents_of(["Last line."])) == [["Last line."]]
 
 
-def test_files_plain_and_gzipped_split_at_line_feeds_only(tmp_path):
+def test_documents_of_files_plain_and_gzipped(tmp_path):
     text = "Caf\u00e9 one.\u2028Still.\r\n\nTwo.\n".encode()
     (tmp_path / "a.txt").write_bytes(text)
     (tmp_path / "b.txt.gz").write_bytes(gzip.compress(text))
-    assert list(read_lines(tmp_path / "a.txt")) == ["Café one.\u2028Still.", "", "Two."]
     documents = list(read_documents([tmp_path / "a.txt", tmp_path / "b.txt.gz"]))
     assert documents == [["Café one.", "Still."], ["Two."]] * 2
-
-
-def test_bad_files_are_named(tmp_path):
-    (tmp_path / "latin.txt").write_bytes(b"fine\nna\xefve\n")
-    with pytest.raises(ValueError, match=r"latin.txt is not UTF-8.*0xef on line 2"):
-        list(read_lines(tmp_path / "latin.txt"))
-    whole = gzip.compress(b"a line\n" * 1000)
-    (tmp_path / "cut.gz").write_bytes(whole[: len(whole) // 2])
-    (tmp_path / "not.gz").write_bytes(b"plain")
-    for name in ("cut.gz", "not.gz"):
-        with pytest.raises(ValueError, match=f"{name} is not a whole gzip file"):
-            list(read_lines(tmp_path / name))
-    with pytest.raises(ValueError, match="the folder"):
-        list(read_lines(tmp_path))
-    with pytest.raises(FileNotFoundError):
-        list(read_lines(tmp_path / "absent.txt"))
 
 
 def test_the_default_corpus_is_english_prose_and_always_the_same():
