@@ -18,9 +18,16 @@ from bert_keras.features import SpecialTokens
 from bert_keras.pretraining.data import pretraining_dataset, tokenize_documents
 from bert_keras.pretraining.heads import MaskedLMHead
 from bert_keras.pretraining.model import BertPretrainer
-from bert_keras.text.learner import count_words, learn_vocabulary
+from bert_keras.text.learner import learn_vocabulary
+from bert_keras.text.report import vocabulary_report
 from bert_keras.text.tokenizer import WordPieceTokenizer
 from bert_keras.text.vocabulary import Vocabulary
+from bert_keras.text.word_counts import (
+    WordCounts,
+    count_words,
+    read_word_counts,
+    write_word_counts,
+)
 from bert_keras.tokens.masker import MaskedLMMasker
 from bert_keras.tokens.packer import BertPacker
 from bert_keras.tokens.preprocessor import BertPreprocessor
@@ -30,7 +37,11 @@ __all__ = [
     "SpecialTokens",
     "Vocabulary",
     "count_words",
+    "WordCounts",
+    "read_word_counts",
+    "write_word_counts",
     "learn_vocabulary",
+    "vocabulary_report",
     "WordPieceTokenizer",
     "BertPacker",
     "MaskedLMMasker",

@@ -21,9 +21,10 @@ from bert_keras.pretraining.run import (
     pretrain,
     split_documents,
 )
-from bert_keras.text.learner import count_words, learn_vocabulary
+from bert_keras.text.learner import learn_vocabulary
 from bert_keras.text.tokenizer import VOCABULARY_FILE, WordPieceTokenizer
 from bert_keras.text.vocabulary import Vocabulary
+from bert_keras.text.word_counts import count_words
 
 CHARACTERS = 4_000_000
 VOCABULARY_SIZE = 3000

@@ -31,8 +31,9 @@ from bert_keras.pretraining.data import (
 from bert_keras.pretraining.default_corpus import default_documents
 from bert_keras.pretraining.model import BertPretrainer
 from bert_keras.pretraining.run import split_documents
-from bert_keras.text.learner import count_words, learn_vocabulary
+from bert_keras.text.learner import learn_vocabulary
 from bert_keras.text.tokenizer import WordPieceTokenizer
+from bert_keras.text.word_counts import count_words
 from bert_keras.tokens.masker import MaskedLMMasker
 from bert_keras.tokens.packer import BertPacker
 from bert_keras.training.optimizer import bert_optimizer

@@ -19,9 +19,7 @@ from bert_keras.text.lines import Span, read_blocks
 from bert_keras.text.options import TokenizerOptions
 from bert_keras.text.rules import (
     CASED,
-    DROP,
     IGNORED,
-    WORD,
     Normalization,
     normalization,
     translation,
@@ -147,23 +145,19 @@ def _rules(*switches) -> _Rules:
 
 def _names_pattern(names: tuple[str, ...], table: Normalization) -> re.Pattern:
     """Finds names, the longest first; a letter of a name is not next to another one."""
-    is_letter = table.kinds == WORD
-    letter = _one_of(is_letter)
+    letter = _one_of(table.letters)
     found = []
     for name in sorted(set(names), key=lambda name: (-len(name), name)):
-        before = f"(?<!{letter})" if is_letter[ord(name[0])] else ""
-        behind = f"(?!{letter})" if is_letter[ord(name[-1])] else ""
+        before = f"(?<!{letter})" if table.letters[ord(name[0])] else ""
+        behind = f"(?!{letter})" if table.letters[ord(name[-1])] else ""
         found.append(before + re.escape(name) + behind)
     return re.compile("|".join(found))
 
 
 def _final_sigma_pattern(table: Normalization) -> re.Pattern:
-    """Finds a capital sigma behind a cased letter and not before one.
-
-    Final_Sigma of Unicode 3.13; what is dropped does not stand between.
-    """
+    """Finds a capital sigma behind a cased letter and not before one (Unicode 3.13)."""
     cased = _one_of(table.sigmas == CASED)
-    ignored = _one_of((table.sigmas == IGNORED) | (table.kinds == DROP))
+    ignored = _one_of(table.sigmas == IGNORED)
     return re.compile(f"({cased}{ignored}*)Σ(?!{ignored}*{cased})")
 
 

@@ -18,9 +18,7 @@ from bert_keras.text.merges import LikeliestPairs, MostFrequentPairs
 from bert_keras.text.options import check_integer
 from bert_keras.text.tables import SUFFIX_PREFIX
 from bert_keras.text.vocabulary import Vocabulary, refuse_other_names
-from bert_keras.text.word_counts import WordCounts, check_counts, count_words
-
-__all__ = ["OBJECTIVES", "count_words", "learn_vocabulary"]
+from bert_keras.text.word_counts import WordCounts, check_counts
 
 OBJECTIVES = {"count": MostFrequentPairs, "likelihood": LikeliestPairs}
 """What makes a pair the best one."""

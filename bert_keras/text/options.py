@@ -107,6 +107,18 @@ def _refuse_other_words(given: dict, stored: TokenizerOptions) -> None:
             )
 
 
+def refuse_overlaps(names: tuple[str, ...]) -> None:
+    """Raises a `ValueError` for names that cannot be told apart inside text."""
+    for one in names:
+        for other in names:
+            if any(other.startswith(one[-size:]) for size in range(1, len(one))):
+                raise ValueError(
+                    "Words that overlap cannot be told apart inside text. Received: "
+                    f"{one!r} and {other!r}; allowed: words of which none ends as "
+                    "another begins."
+                )
+
+
 def _check(options: TokenizerOptions) -> None:
     _check_choice("rules", options.rules, tuple(WORD_LIMITS))
     _check_choice("normalization", options.normalization, NORMALIZATIONS)

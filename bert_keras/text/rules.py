@@ -54,8 +54,8 @@ class Normalization(NamedTuple):
             Read only where the kind is neither `DROP` nor `SPACE`.
         sigmas: uint8 `[CODEPOINTS]`: `CASED`, `IGNORED` or 0. All 0 where the case of
             sigma does not depend on what is beside it.
-        letters: bool `[CODEPOINTS]`: letters, digits, marks and "_": what makes a word
-            beside it a longer one.
+        letters: bool `[CODEPOINTS]`: letters, digits and marks, unless they are words
+            of their own: what makes a word beside it a longer one.
     """
 
     kinds: np.ndarray
@@ -95,7 +95,7 @@ def _normalization(rules, lowercase, strip_accents, split_on_cjk) -> Normalizati
     becomes = (kinds == WORD) & (first >= 0) & (kinds[first] == PUNCTUATION)
     kinds[becomes] = PUNCTUATION
     kinds[(kinds == WORD) & (first < 0)] = DROP
-    letters = _spread(data, "letter") > 0
+    letters = (_spread(data, "letter") > 0) & (kinds <= WORD)
     table = Normalization(kinds, outputs, sigmas, letters)
     for array in table:
         array.flags.writeable = False

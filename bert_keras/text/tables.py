@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bert_keras.text.composer import ComposerTables, compile_composer
-from bert_keras.text.options import TokenizerOptions
+from bert_keras.text.options import TokenizerOptions, refuse_overlaps
 from bert_keras.text.paged import PagedTable, narrow, paged
 from bert_keras.text.rules import (
     CODEPOINTS,
@@ -99,7 +99,7 @@ def check_vocabulary(vocabulary: Vocabulary, options: TokenizerOptions) -> None:
             f"Words that are never split must be tokens. Missing in the vocabulary: "
             f"{', '.join(missing)}."
         )
-    _refuse_overlaps(names)
+    refuse_overlaps(names)
     capitals = [t for t in vocabulary if _has_capitals(t) and t not in names]
     if options.lowercase and len(capitals) > _MOST_CAPITALS * len(vocabulary):
         warnings.warn(
@@ -113,17 +113,6 @@ def check_vocabulary(vocabulary: Vocabulary, options: TokenizerOptions) -> None:
 def _has_capitals(token: str) -> bool:
     is_name = token[0] + token[-1] in ("[]", "<>") if token else True
     return token != token.lower() and not is_name
-
-
-def _refuse_overlaps(names: tuple[str, ...]) -> None:
-    for one in names:
-        for other in names:
-            if any(other.startswith(one[-size:]) for size in range(1, len(one))):
-                raise ValueError(
-                    "Words that overlap cannot be told apart inside text. Received: "
-                    f"{one!r} and {other!r}; allowed: words of which none ends as "
-                    "another begins."
-                )
 
 
 @functools.lru_cache(maxsize=8)

@@ -14,7 +14,12 @@ from bert_keras.features import SpecialTokens
 from bert_keras.files import replacing
 from bert_keras.text.counter import Strings, WordCounter
 from bert_keras.text.lines import Span, read_lines, spans
-from bert_keras.text.options import TokenizerOptions, check_integer, tokenizer_options
+from bert_keras.text.options import (
+    TokenizerOptions,
+    check_integer,
+    refuse_overlaps,
+    tokenizer_options,
+)
 from bert_keras.text.processes import count_in_processes
 
 PART = 1 << 22
@@ -156,7 +161,9 @@ def _names(special_tokens: SpecialTokens, options: TokenizerOptions) -> tuple[st
                 f"A special token cannot be looked for in text. Received: {name!r}; "
                 "allowed: names without spaces."
             )
-    return (*special_tokens, *options.never_split)
+    names = (*special_tokens, *options.never_split)
+    refuse_overlaps(names)
+    return names
 
 
 def check_counts(counts: Mapping[str, int]) -> Mapping[str, int]:

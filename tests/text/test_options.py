@@ -60,8 +60,8 @@ class TestNeverSplit:
             ("aUS US-US", ["[UNK]", "US", "-", "US"]),
             ("<e>fox<e>", ["<e>", "fox", "<e>"]),  # its ends are no letters
             ("C++ C+ C+++", ["C++", "[UNK]", "+", "C++", "+"]),
-            ("US_", ["us", "[UNK]"]),  # "_" is part of a name; WordPiece cuts it off
             ("éUS US\u0301", ["[UNK]", "us"]),  # a mark belongs to the letter
+            ("US- 中US中", ["US", "-", "[UNK]", "US", "[UNK]"]),  # words of their own
         ],
     )
     def test_where_a_word_begins_and_ends(self, text, expected):

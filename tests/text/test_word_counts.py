@@ -74,7 +74,7 @@ NEVER_SPLIT = ["US", "<e1>", "x<e1>y", "C++", "Σ1", "naïve"]
     [
         ("US us", {"us": 1}),
         ("USA AUS US's", {"usa": 1, "aus": 1, "'": 1, "s": 1}),
-        ("-US- US\u0301", {"-": 2}),
+        ("-US- US\u0301", {"-": 2, "us": 1}),
         ("中US中", {"中": 2}),
         ("<e1>word word<e1>", {"word": 2}),
         ("<e1>US <e1>USA <e2>", {"usa": 1, "<": 1, "e2": 1, ">": 1}),
@@ -90,11 +90,10 @@ def test_words_that_are_never_split_are_not_counted(text, found):
     assert count_words([text], never_split=NEVER_SPLIT) == found
 
 
-@pytest.mark.filterwarnings("ignore:The vocabulary looks cased")
 def test_names_are_found_where_the_tokenizer_finds_them():
-    parts = ["#US", "A", "x", "<e1>", "C++", "+", " ", "中", "\u0301", ".", "é"]
+    parts = ["US", "A", "x", "<e1>", "C++", "+", " ", "中", "\u0301", ".", "é"]
     random = python_random.Random(5)
-    names = ["#US", "<e1>", "x<e1>.", "C++"]
+    names = ["US", "<e1>", "x<e1>.", "C++"]
     characters = sorted({c for part in parts for c in part.lower() if c != " "})
     tokens = [*SpecialTokens(), *characters, *("##" + c for c in characters), *names]
     tokenizer = WordPieceTokenizer(tokens, never_split=names, ragged=True)

@@ -4,6 +4,7 @@ The whole sweep is slow; a sample of it is not.
 """
 
 import itertools
+import re
 
 import keras
 import numpy as np
@@ -244,11 +245,25 @@ def with_options(options):
     return WordPieceTokenizer(vocabulary, **options), huggingface(vocabulary, **theirs)
 
 
+# The library takes "_" and ideographs for letters of the word beside them; to us they
+# are words of their own, as they are to BERT.
+NAME = "|".join(ALL_AT_ONCE["never_split"])
+OWN = (
+    "[_\u203f\u2040\u2054\ufe33\ufe34\ufe4d-\ufe4f\uff3f\u3400-\u9fff\uf900-\ufaff"
+    "\U00020000-\U0003ffff]"
+)
+BESIDE = re.compile(f"({NAME}){OWN}|{OWN}({NAME})")
+
+
+def comparable(texts):
+    return [text for text in texts if not BESIDE.search(text)]
+
+
 @pytest.mark.filterwarnings("ignore:The vocabulary looks cased")
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_every_option(options):
     tokenizer, expected = with_options(options)
-    texts = [*fuzzed(3000, seed=5, limit=9), *every_codepoint(997)]
+    texts = [*comparable(fuzzed(3000, seed=5, limit=9)), *every_codepoint(997)]
     assert_equal(texts, expected, eager(tokenizer), in_tf_data(tokenizer))
 
 
@@ -260,7 +275,7 @@ def test_every_option(options):
 @pytest.mark.filterwarnings("ignore:The vocabulary looks cased")
 def test_options_in_every_target(options, tmp_path):
     tokenizer, expected = with_options(options)
-    texts = fuzzed(2000, seed=6, limit=9)
+    texts = comparable(fuzzed(2000, seed=6, limit=9))
     assert_equal(texts, expected, *targets(tokenizer, tmp_path / "saved"))
 
 
