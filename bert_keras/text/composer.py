@@ -97,30 +97,32 @@ def compose(
         row_splits: int32 `[batch + 1]`.
         tables: of `compile_composer`.
     """
-    number = tf.range(tf.size(codepoints))
+    end = tf.size(codepoints)
+    number = tf.range(end)
+    is_row_end = put(tf.zeros_like(codepoints), row_splits[1:] - 1, 1)
 
     def change():
-        parts, starts = _decompose(codepoints, tables)
-        parts, classes = _order(parts, tables)
+        parts = _order(*_decompose(codepoints, tables), tables)
         for _ in range(_ROUNDS):
-            parts, classes, starts = _compose_once(parts, classes, starts, tables)
-        return parts, starts
+            parts = _compose_once(parts, tables)
+        ends_row = tf.gather(is_row_end, parts.starts)
+        new_row_splits = tf.concat([[0], indices(ends_row > 0) + 1], axis=0)
+        return parts.codepoints, new_row_splits, *_spans(parts, ends_row, end)
 
     changes = tf.reduce_max(look_up(tables.changes, codepoints)) > 0
-    composed, starts = tf.cond(changes, change, lambda: (codepoints, number))
-    is_row_end = put(tf.zeros_like(codepoints), row_splits[1:] - 1, 1)
-    row_ends = indices(tf.gather(is_row_end, starts) > 0)
-    ends = tf.concat([starts[1:], tf.size(codepoints)[None]], axis=0)
-    return Composed(
-        codepoints=composed,
-        row_splits=tf.concat([[0], row_ends + 1], axis=0),
-        starts=starts,
-        # Two marks that came from one codepoint, both, take its place.
-        ends=tf.maximum(ends, starts + 1),
-    )
+    as_it_is = (codepoints, row_splits, number, number + 1)
+    return Composed(*tf.cond(changes, change, lambda: as_it_is))
 
 
-def _decompose(codepoints, tables: ComposerTables):
+class _Parts(NamedTuple):
+    codepoints: tf.Tensor
+    classes: tf.Tensor  # combining classes
+    starts: tf.Tensor  # index of the codepoint that each is a part of
+    ends: tf.Tensor  # one past the last codepoint that it holds a part of
+    is_moved: tf.Tensor  # bool: whether it is out of its place, or holds such a one
+
+
+def _decompose(codepoints, tables: ComposerTables) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns what the codepoints are made of, and where each part came from."""
     row = look_up(tables.rows, codepoints)
     several = tf.gather(tables.parts, row)
@@ -130,42 +132,66 @@ def _decompose(codepoints, tables: ComposerTables):
     return tf.gather(parts, kept), kept // _PARTS
 
 
-def _order(parts, tables: ComposerTables):
+def _order(codepoints, starts, tables: ComposerTables) -> _Parts:
     """Sorts the marks behind each starter by their class, those of a class as before.
 
     Their places stay in order, so that offsets do.
     """
-    classes = look_up(tables.classes, parts)
+    classes = look_up(tables.classes, codepoints)
     run = tf.cumsum(tf.cast(classes == 0, tf.int32))
+    number = tf.range(tf.size(run))
     key = tf.cast(run, tf.int64) * _CLASSES + tf.cast(classes, tf.int64)
-    key = key * tf.size(parts, tf.int64) + tf.range(tf.size(parts, tf.int64))
+    key = key * tf.size(run, tf.int64) + tf.cast(number, tf.int64)
     order = tf.argsort(key)
-    return tf.gather(parts, order), tf.gather(classes, order)
+    codepoints, classes = tf.gather(codepoints, order), tf.gather(classes, order)
+    return _Parts(codepoints, classes, starts, starts + 1, is_moved=order != number)
 
 
-def _compose_once(parts, classes, starts, tables: ComposerTables):
-    """Composes each starter with the first that it can be composed with."""
+def _compose_once(parts: _Parts, tables: ComposerTables) -> _Parts:
+    """Composes each starter with the first part that it can be composed with."""
+    codepoints, classes, starts, ends, is_moved = parts
     is_starter = classes == 0
     starter = indices(is_starter)
-    number = tf.range(tf.size(parts))
+    number = tf.range(tf.size(classes))
     # Of a mark the starter before it; of a starter the one before that.
     which = tf.cumsum(tf.cast(is_starter, tf.int32)) - 1 - tf.cast(is_starter, tf.int32)
     base = tf.gather(starter, tf.maximum(which, 0))
     class_before = tf.concat([[_CLASSES], classes[:-1]], axis=0)
     is_open = tf.where(is_starter, base == number - 1, class_before < classes)
-    pair = (
-        look_up(tables.firsts, tf.gather(parts, base)),
-        look_up(tables.seconds, parts),
-    )
-    made = tf.gather_nd(tables.composed, tf.stack(pair, axis=1))
+    first = look_up(tables.firsts, tf.gather(codepoints, base))
+    second = look_up(tables.seconds, codepoints)
+    made = tf.gather_nd(tables.composed, tf.stack([first, second], axis=1))
     can = indices(is_open & (which >= 0) & (made > 0))
     can_base = tf.gather(base, can)
     is_first = tf.concat([[-1], can_base[:-1]], axis=0) != can_base
     chosen, base = tf.boolean_mask(can, is_first), tf.boolean_mask(can_base, is_first)
-    parts = tf.tensor_scatter_nd_update(parts, base[:, None], tf.gather(made, chosen))
-    kept = indices(put(tf.zeros_like(parts), chosen, 1) == 0)
+
+    made = tf.gather(made, chosen)
+    codepoints = tf.tensor_scatter_nd_update(codepoints, base[:, None], made)
+    last = tf.gather(ends, chosen)
+    ends = tf.tensor_scatter_nd_update(ends, base[:, None], last)
+    moved = (chosen != base + 1) | tf.gather(is_moved, chosen)
+    is_moved = put(is_moved, tf.boolean_mask(base, moved), True)
+    kept = indices(put(tf.zeros_like(classes), chosen, 1) == 0)
+    parts = _Parts(codepoints, classes, starts, ends, is_moved)
+    return _Parts(*(tf.gather(values, kept) for values in parts))
+
+
+def _spans(parts: _Parts, ends_row, end) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns where each part begins and ends in the text.
+
+    Where parts were moved past one another, a starter and all marks behind it have one
+    span: none of them has one of its own.
+    """
+    # The space at the end of a row has none of the marks with which the next begins.
+    after_row = tf.concat([[1], ends_row[:-1]], axis=0) > 0
+    begins = after_row | (parts.classes == 0)
+    run = tf.cumsum(tf.cast(begins, tf.int32)) - 1
+    run_starts = tf.gather(parts.starts, indices(begins))
+    run_ends = tf.concat([run_starts[1:], end[None]], axis=0)
+    moved = put(tf.zeros_like(run_starts), tf.boolean_mask(run, parts.is_moved), 1)
+    is_moved = tf.gather(moved, run) > 0
     return (
-        tf.gather(parts, kept),
-        tf.gather(classes, kept),
-        tf.gather(starts, kept),
+        tf.where(is_moved, tf.gather(run_starts, run), parts.starts),
+        tf.where(is_moved, tf.gather(run_ends, run), parts.ends),
     )
