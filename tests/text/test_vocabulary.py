@@ -1,14 +1,17 @@
 """The vocabulary file. Ids in the names (V01 ...) are those of the public reports."""
 
 import hashlib
+import json
 import os
 import subprocess
 import sys
 
+import keras
 import pytest
 from oracles import SMALL, needs_data, vocabulary_path
 
 from bert_keras import SpecialTokens, Vocabulary, WordPieceTokenizer
+from bert_keras.text.options import tokenizer_options
 
 FOX = "The quick fox."
 
@@ -160,3 +163,60 @@ def test_pad_need_not_be_the_first(tmp_path):
     assert vocabulary.special_ids.pad == 11
     ids = WordPieceTokenizer(vocabulary)(["the", "the fox"])["token_ids"]
     assert ids.numpy().tolist() == [[4, 11], [4, 9]]
+
+
+class TestOptionsTravelWithIt:
+    options = tokenizer_options({"lowercase": False, "never_split": ["fox"]})
+
+    def test_written_and_read(self, tmp_path):
+        names = SpecialTokens(unk="<unk>")
+        tokens = [SMALL[0], "<unk>", *SMALL[2:]]
+        vocabulary = Vocabulary(tokens, names, options=self.options)
+        vocabulary.write(tmp_path / "vocab.txt")
+        assert (tmp_path / "vocab.txt").read_text() == "\n".join([*tokens, ""])
+        stored = json.loads((tmp_path / "vocab.options.json").read_text())
+        assert stored["lowercase"] is False
+        assert stored["never_split"] == ["fox"]
+        assert stored["special_tokens"] == list(names)
+        assert Vocabulary.read(tmp_path / "vocab.txt") == vocabulary
+        tokenizer = WordPieceTokenizer(tmp_path / "vocab.txt")
+        assert tokenizer.options == self.options
+        assert tokenizer.settings()["special_tokens"] == list(names)
+
+    def test_those_of_another_vocabulary_do_not_stay(self, tmp_path):
+        Vocabulary(SMALL, options=self.options).write(tmp_path / "vocab.txt")
+        Vocabulary(SMALL).write(tmp_path / "vocab.txt")
+        assert Vocabulary.read(tmp_path / "vocab.txt").options is None
+        assert [path.name for path in tmp_path.iterdir()] == ["vocab.txt"]
+
+    def test_extending_keeps_them(self):
+        extended = Vocabulary(SMALL, options=self.options).extend(["dog"])
+        assert extended.options == self.options
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("{", "does not hold the options of a tokenizer"),
+            ("[]", "does not hold the options"),
+            ('{"special_tokens": ["a"], "rules": "x"}', "rules='x'"),
+            ('{"special_tokens": ["a", "b", "c", "d", "e", "f"]}', "does not hold"),
+            ('{"special_tokens": ["a"], "casing": 1}', "Unknown.*'casing'"),
+        ],
+    )
+    def test_a_malformed_file_is_refused(self, tmp_path, text, message):
+        Vocabulary(SMALL).write(tmp_path / "vocab.txt")
+        (tmp_path / "vocab.options.json").write_text(text)
+        with pytest.raises(ValueError, match=f"vocab.options.json.*{message}"):
+            Vocabulary.read(tmp_path / "vocab.txt")
+
+    def test_other_names_of_special_tokens_are_refused(self, tmp_path):
+        Vocabulary(SMALL, options=self.options).write(tmp_path / "vocab.txt")
+        with pytest.raises(ValueError, match="other special tokens.*<s>"):
+            Vocabulary.read(tmp_path / "vocab.txt", SpecialTokens(cls="<s>"))
+
+    def test_a_model_file_holds_them(self, tmp_path):
+        text = keras.Input((), dtype="string")
+        tokenizer = WordPieceTokenizer(Vocabulary(SMALL, options=self.options))
+        keras.Model(text, tokenizer(text)).save(tmp_path / "m.keras")
+        loaded = keras.saving.load_model(tmp_path / "m.keras")
+        assert loaded.get_layer(tokenizer.name).options == self.options
