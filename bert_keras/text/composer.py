@@ -97,6 +97,8 @@ def compose(
         row_splits: int32 `[batch + 1]`.
         tables: of `compile_composer`.
     """
+    # Once in the graph, not once for each time that they are read.
+    tables = tf.nest.map_structure(tf.constant, tables)
     end = tf.size(codepoints)
     number = tf.range(end)
     is_row_end = put(tf.zeros_like(codepoints), row_splits[1:] - 1, 1)

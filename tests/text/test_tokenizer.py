@@ -1,5 +1,8 @@
 """The tokenizer layer: ids, options, and every way to call it."""
 
+import subprocess
+import sys
+
 import keras
 import numpy as np
 import pytest
@@ -100,7 +103,7 @@ def test_n20_batches_of_nothing(small_vocabulary):
     assert tokenizer(tf.constant([], tf.string))["token_ids"].shape == (0, 0)
 
 
-def test_every_way_to_call_gives_the_same(small_vocabulary):
+def test_l04_every_way_to_call_gives_the_same(small_vocabulary):
     tokenizer = WordPieceTokenizer(small_vocabulary)
     ragged = WordPieceTokenizer(small_vocabulary, ragged=True)
     graph = tf.function(lambda texts: tokenizer(texts))
@@ -117,6 +120,35 @@ def test_every_way_to_call_gives_the_same(small_vocabulary):
     assert [a["token_ids"].numpy().tolist() for a in texts.map(tokenizer)] == IDS
     assert ragged(TEXTS)["token_ids"].to_list() == IDS
     assert [a["token_ids"].numpy().tolist() for a in texts.map(ragged)] == IDS
+
+
+def test_at_most_bounds_the_padding(small_vocabulary):
+    tokenizer = WordPieceTokenizer(small_vocabulary)
+    answer = tokenizer(TEXTS, at_most=3)
+    assert answer["token_ids"].shape == (5, 3)
+    assert rows(answer) == [row[:3] for row in IDS]
+    assert tokenizer(TEXTS, at_most=9)["token_ids"].shape == (5, 5)
+    ragged = tokenizer.copy(ragged=True)(TEXTS, at_most=3)
+    assert ragged["token_ids"].to_list() == [row[:3] for row in IDS]
+
+
+@pytest.mark.parametrize("line", ["'the fox ' * 131072", "'the' * 349525"])
+def test_one_long_line_among_short_ones_takes_no_more_than_its_own(line):
+    """1 MB beside 2,000 lines: padded to it, the ids alone would take 1 GB or more."""
+    program = f"""
+import resource
+from bert_keras import BertPreprocessor, WordPieceTokenizer
+tokenizer = WordPieceTokenizer({SMALL})
+preprocessor = BertPreprocessor(tokenizer, 128)
+preprocessor(["the fox"])
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+assert preprocessor(["the fox"] * 2000 + [{line}])["token_ids"].shape == (2001, 128)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert int(ran.stdout) < 300  # MB
 
 
 def test_codepoints_that_are_none_are_dropped(small_vocabulary):
@@ -144,12 +176,15 @@ NON_DEFAULT = {
     "never_split": ["fox"],
     "split_unknown_characters": True,
     "id_offset": 3,
+    "engine": "stock",
 }
 
 
-def test_serialization_keeps_every_option(tmp_path):
+def test_l05_serialization_keeps_every_option(tmp_path):
     tokens = [SMALL[0], "<unk>", *SMALL[2:]]
     tokenizer = WordPieceTokenizer(tokens, **NON_DEFAULT)
+    again = WordPieceTokenizer.from_config(tokenizer.get_config())
+    assert again.get_config() == tokenizer.get_config()
     text = keras.Input((), dtype="string")
     outputs = tokenizer(text)
     assert outputs["token_ids"].shape == (None, 7)
