@@ -23,9 +23,10 @@ from bert_keras.features import SEQUENCE_OUTPUT, TOKEN_IDS
 from bert_keras.pretraining.corpus import read_documents
 from bert_keras.pretraining.run import PretrainingOptions
 from bert_keras.pretraining.run import pretrain as run_pretraining
+from bert_keras.text.layout import COUNTS, OFFSETS
 from bert_keras.text.learner import learn_vocabulary
 from bert_keras.text.report import vocabulary_report
-from bert_keras.text.tokenizer import COUNTS, OFFSETS, WordPieceTokenizer
+from bert_keras.text.tokenizer import WordPieceTokenizer
 from bert_keras.text.vocabulary import Vocabulary
 from bert_keras.text.word_counts import WordCounts, count_words, read_word_counts
 

@@ -150,6 +150,33 @@ def test_tokenize(command):
     }
 
 
+@needs_data
+def test_tokenize_with_rules_and_engines(command):
+    vocab = ["--vocab", vocabulary_path("uncased")]
+    for engine in ([], ["--engine", "stock"], ["--engine", "tf_text"]):
+        _, out, _ = command("tokenize", *vocab, *engine, lines=["ΟΣ", "the"])
+        assert [json.loads(line) for line in out] == [[1169, 29733], [1996]]
+        rules = ["--rules", "google"]
+        _, out, _ = command("tokenize", *vocab, *engine, *rules, lines=["ΟΣ"])
+        assert json.loads(out[0]) == [1169, 19579]
+
+
+def test_tokenize_as_the_vocabulary_was_learned(command, tmp_path):
+    (tmp_path / "c.txt").write_text("Été Été ÉTÉ", encoding="utf-8")
+    out = tmp_path / "v.txt"
+    command("vocab", tmp_path / "c.txt", "--size", 12, "--out", out, "--cased")
+    vocabulary = Vocabulary.read(out)
+    _, lines, _ = command("tokenize", "--vocab", out, lines=["Été", "été"])
+    whole = json.loads(lines[0])
+    assert [vocabulary[i] for i in whole] == ["Été"]
+    assert json.loads(lines[1]) == [vocabulary.special_ids.unk]
+    status, _, error = command(
+        "tokenize", "--vocab", out, "--rules", "google", lines=["x"]
+    )
+    assert status == 2
+    assert "another rules. Received: rules='google'" in error
+
+
 def test_tokenize_with_a_model_or_its_vocabulary_is_the_same(folder, command):
     text = ["The quick [MASK] fox"]
     vocabulary = Vocabulary.read(folder / "vocab.txt")

@@ -8,18 +8,36 @@ import pytest
 
 import bert_keras
 from bert_keras.cli import _parser
+from bert_keras.text.options import TokenizerOptions
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+EXAMPLES = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+
+
 def test_the_keras_example_runs(capsys):
-    (example,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    example, _ = EXAMPLES
     assert len([line for line in example.splitlines() if line]) <= 15
     names: dict = {}
     exec(compile(example, "README.md", "exec"), names)
     assert names["vectors"].shape == (100, 32, 128)
     assert int(names["model"].optimizer.iterations) == 20
+
+
+def test_the_tokenizer_example_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tokens = [*bert_keras.SpecialTokens(), "[unused1]", "welcome", "to", "!"]
+    bert_keras.Vocabulary(tokens).write("vocab.txt")
+    _, example = EXAMPLES
+    assert "never_split" in example
+    exec(compile(example, "README.md", "exec"), {"bk": bert_keras})
+
+
+def test_every_option_of_the_tokenizer_is_named():
+    for name in TokenizerOptions._fields:
+        assert f"`{name}" in README, name
 
 
 def test_every_command_is_parsed_and_listed():

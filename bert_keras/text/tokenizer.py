@@ -10,14 +10,19 @@ from bert_keras.features import TOKEN_IDS, SpecialTokens
 from bert_keras.text import fast_lane
 from bert_keras.text.detokenizer import detokenize
 from bert_keras.text.inputs import as_text, check_text, codepoints_of
+from bert_keras.text.layout import (
+    COUNTS,
+    OFFSETS,
+    SPECIAL_TOKENS_MASK,
+    padded_rows,
+    ragged_rows,
+    special_mask,
+)
 from bert_keras.text.options import check_integer, tokenizer_options
 from bert_keras.text.tables import check_vocabulary, compile_tables
 from bert_keras.text.vocabulary import Vocabulary, as_vocabulary
 from bert_keras.text.wordpiece import WordPieces, wordpiece
 
-COUNTS = "counts"
-OFFSETS = "offsets"
-SPECIAL_TOKENS_MASK = "special_tokens_mask"
 VOCABULARY_FILE = "vocab.txt"
 _NO_VOCABULARY = (
     "The tokenizer {!r} has no vocabulary. Received: vocabulary=None; give one to the "
@@ -214,8 +219,16 @@ class WordPieceTokenizer(keras.layers.Layer):
         texts = inputs[None] if is_scalar else inputs
         pieces_of = self._compiled if tf.executing_eagerly() else self._pieces
         pieces, row_starts = pieces_of(texts)
-        arrange = self._as_ragged if self.ragged else self._as_dense
-        outputs = arrange(pieces, row_starts, at_most)
+        row_starts = row_starts if self.offsets else None
+        if self.ragged:
+            length = at_most if self.sequence_length is None else self.sequence_length
+            outputs = ragged_rows(pieces, row_starts, length)
+        else:
+            pad_id, length = self.special_ids.pad, self.sequence_length
+            outputs = padded_rows(pieces, row_starts, pad_id, length, at_most)
+        if self.special_tokens_mask:
+            ids = outputs[TOKEN_IDS]
+            outputs[SPECIAL_TOKENS_MASK] = special_mask(ids, self.special_ids)
         if is_scalar:
             outputs = {name: value[0] for name, value in outputs.items()}
         return outputs
@@ -244,54 +257,6 @@ class WordPieceTokenizer(keras.layers.Layer):
             pieces = pieces._replace(starts=starts, ends=ends)
         ids = pieces.ids + self.options.id_offset
         return pieces._replace(ids=ids), row_starts
-
-    def _as_dense(self, pieces: WordPieces, row_starts, at_most) -> dict:
-        firsts = pieces.row_splits[:-1]
-        counts = pieces.row_splits[1:] - firsts
-        length = self.sequence_length
-        if length is None:
-            length = tf.reduce_max(tf.concat([counts, [0]], axis=0))
-            length = length if at_most is None else tf.minimum(length, at_most)
-        column = tf.range(length)[None, :]
-        is_token = column < counts[:, None]
-        # Padding reads a value past the last token, which is always there.
-        index = tf.where(is_token, firsts[:, None] + column, tf.size(pieces.ids))
-
-        def spread(values, padding):
-            return tf.gather(tf.concat([values, [padding]], axis=0), index)
-
-        ids = spread(pieces.ids, self.special_ids.pad)
-        outputs = {TOKEN_IDS: ids, COUNTS: tf.minimum(counts, length)}
-        if self.offsets:
-            edges = tf.stack(
-                [spread(pieces.starts, 0), spread(pieces.ends, 0)], axis=-1
-            )
-            edges -= row_starts[:, None, None]
-            outputs[OFFSETS] = tf.where(is_token[..., None], edges, 0)
-        if self.special_tokens_mask:
-            outputs[SPECIAL_TOKENS_MASK] = special_mask(ids, self.special_ids)
-        return outputs
-
-    def _as_ragged(self, pieces: WordPieces, row_starts, at_most) -> dict:
-        length = at_most if self.sequence_length is None else self.sequence_length
-
-        def rows(values):
-            ragged = tf.RaggedTensor.from_row_splits(
-                values, pieces.row_splits, validate=False
-            )
-            return ragged if length is None else ragged[:, :length]
-
-        ids = rows(pieces.ids)
-        outputs = {TOKEN_IDS: ids, COUNTS: tf.cast(ids.row_lengths(), tf.int32)}
-        if self.offsets:
-            counts = pieces.row_splits[1:] - pieces.row_splits[:-1]
-            edges = tf.stack([pieces.starts, pieces.ends], axis=-1)
-            outputs[OFFSETS] = rows(edges - tf.repeat(row_starts, counts)[:, None])
-        if self.special_tokens_mask:
-            outputs[SPECIAL_TOKENS_MASK] = rows(
-                special_mask(pieces.ids, self.special_ids)
-            )
-        return outputs
 
     def detokenize(self, ids, skip_special_tokens: bool = True) -> tf.Tensor:
         """Returns text for ids: pieces joined, no spaces between ideographs.
@@ -362,12 +327,6 @@ class WordPieceTokenizer(keras.layers.Layer):
     def load_assets(self, dir_path):
         """Reads the vocabulary; Keras calls this when it loads a model."""
         self.set_vocabulary(os.path.join(dir_path, VOCABULARY_FILE))
-
-
-def special_mask(ids: tf.Tensor, special_ids: SpecialTokens) -> tf.Tensor:
-    """Returns 1 where an id is [PAD], [CLS], [SEP] or [MASK], int32."""
-    specials = special_ids._replace(unk=special_ids.pad)  # [UNK] stands for text
-    return tf.cast(tf.reduce_any([ids == i for i in set(specials)], axis=0), tf.int32)
 
 
 def _unit(offsets: bool | str) -> bool | str:

@@ -4,7 +4,7 @@ import keras
 import tensorflow as tf
 
 from bert_keras.features import ENCODER_INPUTS, PADDING_MASK, SEGMENT_IDS, TOKEN_IDS
-from bert_keras.text.tokenizer import COUNTS
+from bert_keras.text.layout import COUNTS
 
 
 @keras.saving.register_keras_serializable(package="bert_keras")
