@@ -1,4 +1,6 @@
-"""NFC in tensor operations: decompose, order the marks, compose (Unicode 3.11).
+"""NFC, or NFD, in tensor operations: decompose, order the marks, compose.
+
+Source: Unicode 3.11.
 
 Most text is in that form already: a batch without a mark, or a character that NFC never
 keeps, goes through untouched.
@@ -29,6 +31,7 @@ class ComposerTables(NamedTuple):
         firsts, seconds: for each codepoint its number as the first or the second of a
             pair, or 0.
         composed: int32 `[firsts, seconds]`: what they make, or 0.
+        form: "NFC" or "NFD".
     """
 
     changes: PagedTable
@@ -38,16 +41,17 @@ class ComposerTables(NamedTuple):
     firsts: PagedTable
     seconds: PagedTable
     composed: np.ndarray
+    form: str
 
 
-class Composed(NamedTuple):
-    """A text in NFC, flat.
+class Characters(NamedTuple):
+    """A batch of texts, flat, and where it came from.
 
     Attributes:
-        codepoints: int32 `[composed]`.
+        codepoints: int32 `[characters]`.
         row_splits: int32 `[batch + 1]`.
-        starts: int32 `[composed]`: index of the codepoint at which each began.
-        ends: int32 `[composed]`: one past the last codepoint that it came from.
+        starts: int32 `[characters]`: index of the codepoint at which each began.
+        ends: int32 `[characters]`: one past the last codepoint that it came from.
     """
 
     codepoints: tf.Tensor
@@ -56,8 +60,15 @@ class Composed(NamedTuple):
     ends: tf.Tensor
 
 
-def compile_composer(known: Composition) -> ComposerTables:
-    """Compiles the tables."""
+def compile_composer(known: Composition, form: str) -> ComposerTables:
+    """Compiles the tables.
+
+    NFD is part of the rules, behind the step that removes characters; so what it
+    removes does not keep marks apart. NFC comes before the rules.
+    """
+    if form == "NFD":
+        classes = np.where(known.removed, np.uint8(_CLASSES - 1), known.classes)
+        known = known._replace(classes=classes)
     rows = np.zeros(CODEPOINTS, np.int32)
     parts = [[-1] * _PARTS]
     for codepoint, decomposed in known.decompositions.items():
@@ -68,7 +79,8 @@ def compile_composer(known: Composition) -> ComposerTables:
     composed = np.zeros((firsts.max() + 1, seconds.max() + 1), np.int32)
     composed[firsts[first], seconds[second]] = made
     changes = (known.classes > 0) | (seconds > 0) | (rows > 0)
-    changes[made] = False  # it stays as it is, unless a mark follows
+    if form == "NFC":
+        changes[made] = False  # it stays as it is, unless a mark follows
     return ComposerTables(
         changes=paged(changes.astype(np.int32)),
         rows=paged(rows),
@@ -77,6 +89,7 @@ def compile_composer(known: Composition) -> ComposerTables:
         firsts=paged(firsts),
         seconds=paged(seconds),
         composed=composed,
+        form=form,
     )
 
 
@@ -89,8 +102,8 @@ def _numbered(codepoints: np.ndarray) -> np.ndarray:
 
 def compose(
     codepoints: tf.Tensor, row_splits: tf.Tensor, tables: ComposerTables
-) -> Composed:
-    """Brings a batch of texts into NFC.
+) -> Characters:
+    """Brings a batch of texts into NFC or NFD.
 
     Args:
         codepoints: int32 `[codepoints]`, every row with a space behind it.
@@ -98,14 +111,15 @@ def compose(
         tables: of `compile_composer`.
     """
     # Once in the graph, not once for each time that they are read.
-    tables = tf.nest.map_structure(tf.constant, tables)
+    arrays = tf.nest.map_structure(tf.constant, tables[:-1])
+    tables = ComposerTables(*arrays, form=tables.form)
     end = tf.size(codepoints)
     number = tf.range(end)
     is_row_end = put(tf.zeros_like(codepoints), row_splits[1:] - 1, 1)
 
     def change():
         parts = _order(*_decompose(codepoints, tables), tables)
-        for _ in range(_ROUNDS):
+        for _ in range(_ROUNDS if tables.form == "NFC" else 0):
             parts = _compose_once(parts, tables)
         ends_row = tf.gather(is_row_end, parts.starts)
         new_row_splits = tf.concat([[0], indices(ends_row > 0) + 1], axis=0)
@@ -113,7 +127,7 @@ def compose(
 
     changes = tf.reduce_max(look_up(tables.changes, codepoints)) > 0
     as_it_is = (codepoints, row_splits, number, number + 1)
-    return Composed(*tf.cond(changes, change, lambda: as_it_is))
+    return Characters(*tf.cond(changes, change, lambda: as_it_is))
 
 
 class _Parts(NamedTuple):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from bert_keras.text.composer import compose
+from bert_keras.text.composer import Characters, compose
 from bert_keras.text.paged import look_up
 from bert_keras.text.rules import CASED, IGNORED
 from bert_keras.text.tables import DROPPED, Name, WordPieceTables
@@ -41,27 +41,31 @@ def normalize(
         row_splits: int32 `[batch + 1]`.
         tables: of `compile_tables`.
     """
-    if tables.composer is None:
-        return _symbols(codepoints, row_splits, tables)
-    composed = compose(codepoints, row_splits, tables.composer)
-    symbols = _symbols(composed.codepoints, composed.row_splits, tables)
-    return symbols._replace(
-        starts=tf.gather(composed.starts, symbols.starts),
-        ends=tf.gather(composed.ends, symbols.ends - 1),
-    )
-
-
-def _symbols(codepoints, row_splits, tables: WordPieceTables) -> Symbols:
+    text = None
+    if tables.names:
+        text = _put_names(codepoints, row_splits, tables)
+        codepoints, row_splits = text.codepoints, text.row_splits
+    for composer in tables.composers:
+        text = _behind(text, compose(codepoints, row_splits, composer))
+        codepoints, row_splits = text.codepoints, text.row_splits
     symbols = look_up(tables.symbols, codepoints)
     if tables.sigmas is not None:
         symbols = _lower_sigmas(codepoints, symbols, tables)
-    widths = None
-    if tables.names:
-        symbols, widths = _put_names(codepoints, symbols, tables)
     symbols = put(symbols, row_splits[1:] - 1, tables.row_end)
     values, starts = _expand(symbols, tables)
-    ends = starts + (1 if widths is None else tf.gather(widths, starts))
-    return Symbols(values, starts, ends)
+    if text is None:
+        return Symbols(values, starts, starts + 1)
+    return Symbols(values, tf.gather(text.starts, starts), tf.gather(text.ends, starts))
+
+
+def _behind(before: Characters | None, after: Characters) -> Characters:
+    """Says of characters where they came from before the step before."""
+    if before is None:
+        return after
+    return after._replace(
+        starts=tf.gather(before.starts, after.starts),
+        ends=tf.gather(before.ends, after.ends - 1),
+    )
 
 
 def _expand(symbols: tf.Tensor, tables: WordPieceTables) -> tuple[tf.Tensor, tf.Tensor]:
@@ -109,18 +113,26 @@ def _lower_sigmas(codepoints, symbols, tables: WordPieceTables) -> tf.Tensor:
     return tf.cond(has_sigma, lower, lambda: symbols)
 
 
-def _put_names(codepoints, symbols, tables: WordPieceTables):
-    """Puts one symbol in the place of every name; returns widths in codepoints too."""
+def _put_names(codepoints, row_splits, tables: WordPieceTables) -> Characters:
+    """Puts one number in the place of every name."""
     is_letter = look_up(tables.letters, codepoints) > 0
-    widths = tf.ones_like(codepoints)
+    named, widths = codepoints, tf.ones_like(codepoints)
     for name in tables.names:  # the longest first: a name within one is covered
         found = _occurrences(codepoints, is_letter, name)
         found = tf.boolean_mask(found, tf.gather(widths, found) == 1)
         size = len(name.codepoints)
-        for offset in range(size):
-            symbols = put(symbols, found + offset, DROPPED if offset else name.symbol)
+        named = put(named, found, name.number)
+        for offset in reversed(range(size)):
             widths = put(widths, found + offset, 0 if offset else size)
-    return symbols, widths
+    kept = indices(widths > 0)
+    is_row_end = put(tf.zeros_like(codepoints), row_splits[1:] - 1, 1)
+    row_ends = indices(tf.gather(is_row_end, kept) > 0)
+    return Characters(
+        codepoints=tf.gather(named, kept),
+        row_splits=tf.concat([[0], row_ends + 1], axis=0),
+        starts=kept,
+        ends=kept + tf.gather(widths, kept),
+    )
 
 
 def _occurrences(codepoints, is_letter, name: Name) -> tf.Tensor:

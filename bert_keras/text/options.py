@@ -12,6 +12,9 @@ from bert_keras.features import SpecialTokens
 WORD_LIMITS = {"huggingface": 100, "google": 200}
 """The rule sets, and the longest word, in characters, that each still cuts up."""
 
+NAMES = 1024
+"""How many words may be recognised inside text: each is looked for on its own."""
+
 NORMALIZATIONS = (None, "NFC")
 
 
@@ -107,8 +110,13 @@ def _refuse_other_words(given: dict, stored: TokenizerOptions) -> None:
             )
 
 
-def refuse_overlaps(names: tuple[str, ...]) -> None:
-    """Raises a `ValueError` for names that cannot be told apart inside text."""
+def check_names(names: tuple[str, ...]) -> None:
+    """Raises a `ValueError` for names that cannot be told apart, or too many."""
+    if len(names) > NAMES:
+        raise ValueError(
+            f"Too many words are never split. Received: {len(names)}, special tokens "
+            f"included; allowed: at most {NAMES}."
+        )
     for one in names:
         for other in names:
             if any(other.startswith(one[-size:]) for size in range(1, len(one))):

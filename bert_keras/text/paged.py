@@ -5,10 +5,12 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from bert_keras.text.options import NAMES
 from bert_keras.text.rules import CODEPOINTS
 
 _PAGE = 64
 _FLAT = 1 << 16
+_END = CODEPOINTS + NAMES  # a number for each name in a text, too
 
 
 class PagedTable(NamedTuple):
@@ -27,11 +29,12 @@ class PagedTable(NamedTuple):
 
 
 def paged(values: np.ndarray) -> PagedTable:
-    """Makes the table of an integer for each codepoint."""
+    """Makes the table of an integer for each codepoint, and each name (or 0)."""
+    values = np.pad(values, (0, _END - len(values)))
     numbers: dict[bytes, int] = {}
     stored = [values[:_FLAT]]
-    shifts = np.zeros(CODEPOINTS // _PAGE, np.int32)
-    for page in range(_FLAT // _PAGE, CODEPOINTS // _PAGE):
+    shifts = np.zeros(_END // _PAGE, np.int32)
+    for page in range(_FLAT // _PAGE, _END // _PAGE):
         content = values[page * _PAGE : (page + 1) * _PAGE]
         number = numbers.setdefault(content.tobytes(), len(numbers))
         if number == len(stored) - 1:

@@ -3,7 +3,10 @@
 BERT cleans text in five steps: drop control characters, make every space a plain one,
 set ideographs apart, strip accents (NFD, then category Mn removed) and lower-case; and
 then it sets punctuation apart. Each step looks at one codepoint alone, so the whole of
-it is a table: codepoint -> kind, and at most three codepoints in its place.
+it is a table: codepoint -> kind, and at most three codepoints in its place. (But for
+one thing: NFD puts marks in order. That shows only in a vocabulary that holds two marks
+of other categories than Mn and of two combining classes, such as U+302E and U+1D165;
+`tables.py` sees to those.)
 
 The table is *data*, made once by asking the reference about every codepoint
 (`tools/make_rules.py`). Python's own `unicodedata` follows the Python version and would
@@ -114,11 +117,13 @@ class Composition(NamedTuple):
         decompositions: codepoint -> the codepoints that it is made of, four at most.
         classes: uint8 `[CODEPOINTS]`: the canonical combining class; 0 for a starter.
         pairs: int32 `[pairs, 3]`: a first and a second codepoint, and what they make.
+        removed: bool `[CODEPOINTS]`: what the rules remove before anything else.
     """
 
     decompositions: dict[int, list[int]]
     classes: np.ndarray
     pairs: np.ndarray
+    removed: np.ndarray
 
 
 def composition(rules: str) -> Composition:
@@ -126,7 +131,9 @@ def composition(rules: str) -> Composition:
     data = load_rules(rules)
     rows = [[c for c in row if c >= 0] for row in data["nfd_outputs"].tolist()]
     decompositions = dict(zip(data["nfd_codepoints"].tolist(), rows, strict=True))
-    return Composition(decompositions, _spread(data, "combining"), data["pairs"])
+    removed = _spread(data, "kind") == DROP
+    classes = _spread(data, "combining")
+    return Composition(decompositions, classes, data["pairs"], removed)
 
 
 def translation(table: Normalization) -> dict[int, str | None]:

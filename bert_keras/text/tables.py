@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bert_keras.text.composer import ComposerTables, compile_composer
-from bert_keras.text.options import TokenizerOptions, refuse_overlaps
+from bert_keras.text.options import TokenizerOptions, check_names
 from bert_keras.text.paged import PagedTable, narrow, paged
 from bert_keras.text.rules import (
     CODEPOINTS,
@@ -38,13 +38,13 @@ class Name(NamedTuple):
 
     Attributes:
         codepoints: as it is written.
-        symbol: in its place.
+        number: stands in its place, as if it were a codepoint.
         is_free: whether anything may stand before it and behind it, bool `[2]`: next to
             a letter of its own it must not go on.
     """
 
     codepoints: tuple[int, ...]
-    symbol: int
+    number: int
     is_free: tuple[bool, bool]
 
 
@@ -59,7 +59,7 @@ class WordPieceTables(NamedTuple):
         row_end: the symbol of the end of a row; its piece has the id `ROW_END_ID`.
         sigmas: what a codepoint is to a capital sigma; None where that doesn't matter.
         final_sigma: the symbol of a capital sigma at the end of a word.
-        composer: for NFC; None where the text is taken as it is.
+        composers: for NFC, and for the order of marks, where these matter.
         names: recognised inside text, the longest first.
         letters: for each codepoint whether it is a letter; None without names.
         trie: the vocabulary's pieces over symbols.
@@ -74,7 +74,7 @@ class WordPieceTables(NamedTuple):
     row_end: int
     sigmas: PagedTable | None
     final_sigma: int
-    composer: ComposerTables | None
+    composers: tuple[ComposerTables, ...]
     names: tuple[Name, ...]
     letters: PagedTable | None
     trie: Trie
@@ -99,7 +99,7 @@ def check_vocabulary(vocabulary: Vocabulary, options: TokenizerOptions) -> None:
             f"Words that are never split must be tokens. Missing in the vocabulary: "
             f"{', '.join(missing)}."
         )
-    refuse_overlaps(names)
+    check_names(names)
     capitals = [t for t in vocabulary if _has_capitals(t) and t not in names]
     if options.lowercase and len(capitals) > _MOST_CAPITALS * len(vocabulary):
         warnings.warn(
@@ -131,7 +131,7 @@ def compile_tables(vocabulary: Vocabulary) -> WordPieceTables:
         *((False, (s,), vocabulary.id(name)) for name, s in name_symbols.items()),
     ]
     end = alphabet.end + len(names)
-    symbols, expanded = _symbols(table, alphabet, end)
+    symbols, expanded = _symbols(table, alphabet, list(name_symbols.values()), end)
     return WordPieceTables(
         symbols=symbols,
         expanded=expanded,
@@ -140,15 +140,11 @@ def compile_tables(vocabulary: Vocabulary) -> WordPieceTables:
         row_end=alphabet.row_end,
         sigmas=paged(table.sigmas) if table.sigmas.any() else None,
         final_sigma=alphabet.inside.get(ord("ς"), _UNKNOWN),
-        composer=(
-            compile_composer(composition(options.rules))
-            if options.normalization == "NFC"
-            else None
-        ),
+        composers=_composers(options, alphabet),
         names=tuple(
             Name(
                 tuple(map(ord, name)),
-                name_symbols[name],
+                CODEPOINTS + names.index(name),
                 (not table.letters[ord(name[0])], not table.letters[ord(name[-1])]),
             )
             for name in sorted(names, key=len, reverse=True)
@@ -158,6 +154,19 @@ def compile_tables(vocabulary: Vocabulary) -> WordPieceTables:
         unk_id=vocabulary.special_ids.unk,
         options=options,
     )
+
+
+def _composers(
+    options: TokenizerOptions, alphabet: "_Alphabet"
+) -> tuple[ComposerTables, ...]:
+    """Returns NFC, if that is asked for, and NFD, if its order of marks matters."""
+    forms = ["NFC"] if options.normalization == "NFC" else []
+    known = composition(options.rules)
+    # Marks of one class keep their order, and of unknown ones it doesn't matter.
+    classes = {known.classes[codepoint] for codepoint in alphabet.inside} - {0}
+    if options.strip_accents and len(classes) > 1:
+        forms.append("NFD")
+    return tuple(compile_composer(known, form) for form in forms)
 
 
 class _Alphabet:
@@ -203,7 +212,10 @@ def _pieces(vocabulary: Vocabulary, alphabet: _Alphabet):
 
 
 def _symbols(
-    table: Normalization, alphabet: _Alphabet, expanded_from: int
+    table: Normalization,
+    alphabet: _Alphabet,
+    name_symbols: list[int],
+    expanded_from: int,
 ) -> tuple[PagedTable, np.ndarray]:
     """Returns each codepoint's symbol, and those of codepoints that have several."""
     rows = np.zeros((CODEPOINTS, table.outputs.shape[1]), np.int32)
@@ -221,4 +233,4 @@ def _symbols(
     expanded, numbers = np.unique(rows[is_expanded], axis=0, return_inverse=True)
     single = rows[:, 0].copy()
     single[is_expanded] = expanded_from + numbers.reshape(-1)
-    return paged(single), narrow(expanded)
+    return paged(np.append(single, name_symbols)), narrow(expanded)

@@ -17,7 +17,7 @@ from bert_keras.text.lines import Span, read_lines, spans
 from bert_keras.text.options import (
     TokenizerOptions,
     check_integer,
-    refuse_overlaps,
+    check_names,
     tokenizer_options,
 )
 from bert_keras.text.processes import count_in_processes
@@ -162,7 +162,7 @@ def _names(special_tokens: SpecialTokens, options: TokenizerOptions) -> tuple[st
                 "allowed: names without spaces."
             )
     names = (*special_tokens, *options.never_split)
-    refuse_overlaps(names)
+    check_names(names)
     return names
 
 

@@ -279,6 +279,20 @@ def test_options_in_every_target(options, tmp_path):
     assert_equal(texts, expected, *targets(tokenizer, tmp_path / "saved"))
 
 
+def test_marks_that_nfd_puts_in_order(random):
+    """Of category Mc, and so not stripped: classes 9, 216, 224, 226; and some Mn."""
+    marks = [*"\u1b44\U0001d165\u302e\U0001d16d", "\U0001d15e", "é", "\u0301", "\u0900"]
+    parts = [*marks, "a", " ", "\u200b", "."]
+    tokens = [*SMALL, *"ae", *marks[:4], "\U0001d157"]
+    vocabulary = Vocabulary([*tokens, *("##" + c for c in tokens[len(SMALL) :])])
+    texts = ["".join(random.choice(parts, 6)) for _ in range(3000)]
+    for rules, expected in (("huggingface", huggingface), ("google", google)):
+        tokenizer = WordPieceTokenizer(vocabulary, rules=rules)
+        assert_equal(texts, expected(vocabulary), eager(tokenizer))
+    tokenizer = WordPieceTokenizer(vocabulary, normalization="NFC")
+    assert_equal(texts, huggingface(vocabulary, normalization="NFC"), eager(tokenizer))
+
+
 def test_random_words_of_a_small_vocabulary(random):
     """Backtracking, words without pieces, and words at the limit of 100 characters."""
     pieces = ["a", "b", "ab", "##a", "##b", "##ab", "##bab", "abba", "##aaaaaaaa"]
