@@ -56,7 +56,7 @@ def test_a_run_leaves_a_complete_folder(tmp_path, tokenizer):
     # The model reads [MASK]; the corpus does not.
     ids = loaded.preprocessor("[MASK]")["token_ids"].numpy().tolist()
     assert ids == [2, 4, 3]
-    assert not tokenizer.special_tokens_in_text
+    assert not tokenizer.options.special_tokens_in_text
 
 
 def test_interrupted_and_taken_up_again_it_ends_with_the_same_weights(

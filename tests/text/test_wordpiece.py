@@ -221,7 +221,6 @@ ALL_AT_ONCE = {
     "lowercase": False,
     "strip_accents": True,
     "split_on_cjk": False,
-    "normalization": "NFC",
     "max_characters_per_word": 7,
     "never_split": ("the", "İstanbul", "ไทย", "[SEP]"),
 }
