@@ -10,7 +10,6 @@ decoder would have replaced them by U+FFFD, which both rules drop.
 """
 
 import argparse
-import re
 import unicodedata
 from collections.abc import Callable
 from pathlib import Path
@@ -220,7 +219,10 @@ def google() -> dict[str, np.ndarray]:
         strip=strip,
         lower=str.lower,
         sigma=sigma_kind,
-        letter=lambda codepoint: bool(re.match(r"\w", chr(codepoint))),
+        letter=lambda codepoint: (
+            unicodedata.category(chr(codepoint))[0] in "LM"
+            or unicodedata.category(chr(codepoint)) in ("Nd", "Nl")
+        ),
         nfd=lambda text: unicodedata.normalize("NFD", text),
         nfc=lambda text: unicodedata.normalize("NFC", text),
     )

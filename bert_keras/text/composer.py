@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from bert_keras.text.characters import Characters, row_splits_after
 from bert_keras.text.paged import PagedTable, look_up, paged
 from bert_keras.text.rules import CODEPOINTS, Composition
 from bert_keras.text.tensors import indices, put
@@ -42,22 +43,6 @@ class ComposerTables(NamedTuple):
     seconds: PagedTable
     composed: np.ndarray
     form: str
-
-
-class Characters(NamedTuple):
-    """A batch of texts, flat, and where it came from.
-
-    Attributes:
-        codepoints: int32 `[characters]`.
-        row_splits: int32 `[batch + 1]`.
-        starts: int32 `[characters]`: index of the codepoint at which each began.
-        ends: int32 `[characters]`: one past the last codepoint that it came from.
-    """
-
-    codepoints: tf.Tensor
-    row_splits: tf.Tensor
-    starts: tf.Tensor
-    ends: tf.Tensor
 
 
 def compile_composer(known: Composition, form: str) -> ComposerTables:
@@ -115,15 +100,13 @@ def compose(
     tables = ComposerTables(*arrays, form=tables.form)
     end = tf.size(codepoints)
     number = tf.range(end)
-    is_row_end = put(tf.zeros_like(codepoints), row_splits[1:] - 1, 1)
 
     def change():
         parts = _order(*_decompose(codepoints, tables), tables)
         for _ in range(_ROUNDS if tables.form == "NFC" else 0):
             parts = _compose_once(parts, tables)
-        ends_row = tf.gather(is_row_end, parts.starts)
-        new_row_splits = tf.concat([[0], indices(ends_row > 0) + 1], axis=0)
-        return parts.codepoints, new_row_splits, *_spans(parts, ends_row, end)
+        splits = row_splits_after(parts.starts, codepoints, row_splits)
+        return parts.codepoints, splits, *_spans(parts, splits, end)
 
     changes = tf.reduce_max(look_up(tables.changes, codepoints)) > 0
     as_it_is = (codepoints, row_splits, number, number + 1)
@@ -193,15 +176,14 @@ def _compose_once(parts: _Parts, tables: ComposerTables) -> _Parts:
     return _Parts(*(tf.gather(values, kept) for values in parts))
 
 
-def _spans(parts: _Parts, ends_row, end) -> tuple[tf.Tensor, tf.Tensor]:
+def _spans(parts: _Parts, row_splits, end) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns where each part begins and ends in the text.
 
     Where parts were moved past one another, a starter and all marks behind it have one
     span: none of them has one of its own.
     """
     # The space at the end of a row has none of the marks with which the next begins.
-    after_row = tf.concat([[1], ends_row[:-1]], axis=0) > 0
-    begins = after_row | (parts.classes == 0)
+    begins = put(parts.classes == 0, row_splits[:-1], True)
     run = tf.cumsum(tf.cast(begins, tf.int32)) - 1
     run_starts = tf.gather(parts.starts, indices(begins))
     run_ends = tf.concat([run_starts[1:], end[None]], axis=0)

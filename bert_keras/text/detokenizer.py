@@ -1,12 +1,12 @@
 """Ids -> text, as well as it can be had back: case and spacing are gone for good."""
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
-from bert_keras.text.tables import SUFFIX_PREFIX
-from bert_keras.text.vocabulary import Vocabulary
+from bert_keras.text.vocabulary import Vocabulary, split_token
 
 # The ideographs that the rules set apart (google-research/bert, `_is_chinese_char`).
 _IDEOGRAPHS = (
@@ -62,15 +62,9 @@ def detokenize(
     )
 
 
+@functools.lru_cache(maxsize=8)
 def _pieces(vocabulary: Vocabulary) -> _Pieces:
-    continues = [
-        token.startswith(SUFFIX_PREFIX) and len(token) > len(SUFFIX_PREFIX)
-        for token in vocabulary
-    ]
-    texts = [
-        token.removeprefix(SUFFIX_PREFIX) if is_suffix else token
-        for token, is_suffix in zip(vocabulary, continues, strict=True)
-    ]
+    continues, texts = zip(*map(split_token, vocabulary), strict=True)
     return _Pieces(
         texts=np.array([text.encode() for text in texts], object),
         continues=np.array(continues),

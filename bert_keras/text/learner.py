@@ -16,8 +16,11 @@ from collections.abc import Callable, Mapping
 from bert_keras.features import SpecialTokens
 from bert_keras.text.merges import LikeliestPairs, MostFrequentPairs
 from bert_keras.text.options import check_integer
-from bert_keras.text.tables import SUFFIX_PREFIX
-from bert_keras.text.vocabulary import Vocabulary, refuse_other_names
+from bert_keras.text.vocabulary import (
+    SUFFIX_PREFIX,
+    Vocabulary,
+    refuse_other_names,
+)
 from bert_keras.text.word_counts import WordCounts, check_counts
 
 OBJECTIVES = {"count": MostFrequentPairs, "likelihood": LikeliestPairs}
@@ -73,6 +76,7 @@ def learn_vocabulary(
             f"{', '.join(map(repr, OBJECTIVES))}."
         )
     special_tokens, options = _names_and_options(words, special_tokens)
+    _refuse_what_is_no_word(words)
     words = _within_alphabet(check_counts(words), alphabet_size)
     if not words:
         raise ValueError("The corpus has no words to learn a vocabulary from.")
@@ -101,6 +105,17 @@ def _names_and_options(words: Mapping[str, int], special_tokens: SpecialTokens |
     if special_tokens is not None:
         refuse_other_names(special_tokens, words.special_tokens)
     return words.special_tokens, words.options
+
+
+def _refuse_what_is_no_word(words: Mapping[str, int]) -> None:
+    if isinstance(words, WordCounts):
+        return
+    for word in words:
+        if isinstance(word, str) and len(word.split()) > 1:
+            raise ValueError(
+                f"A table of word counts is malformed. Received: {word!r}; allowed: "
+                "words, without spaces. (count_words cuts texts up.)"
+            )
 
 
 def _characters(word: str) -> list[str]:

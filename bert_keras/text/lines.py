@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 BLOCK = 1 << 20
+_PEEK = 1 << 12
 
 
 class Span(NamedTuple):
-    """The lines of a file that begin at the bytes `start` to `end`.
+    """The words of a file that begin at the bytes `start` to `end`.
 
     Attributes:
         path: of the file.
@@ -49,7 +50,7 @@ def read_lines(path: str | os.PathLike) -> Iterator[str]:
 
 
 def spans(path: str | os.PathLike, size: int) -> list[Span]:
-    """Cuts a file into spans of about `size` bytes, together all of its lines.
+    """Cuts a file into spans of about `size` bytes, together all of its words.
 
     Raises:
         As `read_lines`, but for what only reading shows.
@@ -75,8 +76,8 @@ def read_blocks(span: Span) -> Iterator[tuple[str, int]]:
         with _opened(span.path) as (file, stored):
             left = None
             if file is stored:
-                end = _line_start(file, span.end)
-                left = end - file.seek(_line_start(file, span.start))
+                end = _word_start(file, span.end)
+                left = end - file.seek(_word_start(file, span.start))
             rest, place = b"", stored.tell()
             while data := file.read(BLOCK if left is None else min(left, BLOCK)):
                 left = left and left - len(data)
@@ -94,8 +95,9 @@ def read_blocks(span: Span) -> Iterator[tuple[str, int]]:
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
     """Opens a file; yields its text and, the same for a plain file, what is stored."""
-    if path.is_dir():
-        raise ValueError(f"A corpus must be made of files. Received: the folder {path}")
+    if path.exists() and not path.is_file():
+        kind = "folder" if path.is_dir() else "device or pipe"
+        raise ValueError(f"A corpus must be made of files. Received: the {kind} {path}")
     with open(path, "rb") as stored:
         if path.suffix != ".gz":
             yield stored, stored
@@ -107,10 +109,15 @@ def _opened(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
             raise ValueError(f"{path} is not a whole gzip file: {error}") from error
 
 
-def _line_start(file: BinaryIO, place: int) -> int:
-    """Returns where the first line starts that doesn't start before `place`."""
-    if place:
-        file.seek(place - 1)
-        file.readline()
-        return file.tell()
-    return 0
+def _word_start(file: BinaryIO, place: int) -> int:
+    """Returns the first place from `place` on that is behind a space or a line end."""
+    if not place:
+        return 0
+    place = file.seek(place - 1)
+    while data := file.read(_PEEK):
+        found = [data.find(separator) for separator in (b"\n", b" ")]
+        found = [number for number in found if number >= 0]
+        if found:
+            return place + min(found) + 1
+        place += len(data)
+    return place

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from itertools import pairwise
 
-from bert_keras.text.tables import SUFFIX_PREFIX
+from bert_keras.text.vocabulary import SUFFIX_PREFIX
 
 Pair = tuple[str, str]
 

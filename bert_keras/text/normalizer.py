@@ -8,10 +8,12 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from bert_keras.text.composer import Characters, compose
+from bert_keras.text.characters import Characters
+from bert_keras.text.composer import compose
+from bert_keras.text.names import put_names
 from bert_keras.text.paged import look_up
 from bert_keras.text.rules import CASED, IGNORED
-from bert_keras.text.tables import DROPPED, Name, WordPieceTables
+from bert_keras.text.tables import DROPPED, WordPieceTables
 from bert_keras.text.tensors import indices, put
 
 _CAPITAL_SIGMA = ord("Σ")
@@ -42,8 +44,8 @@ def normalize(
         tables: of `compile_tables`.
     """
     text = None
-    if tables.names:
-        text = _put_names(codepoints, row_splits, tables)
+    if tables.names is not None:
+        text = put_names(codepoints, row_splits, tables.names)
         codepoints, row_splits = text.codepoints, text.row_splits
     for composer in tables.composers:
         text = _behind(text, compose(codepoints, row_splits, composer))
@@ -111,39 +113,3 @@ def _lower_sigmas(codepoints, symbols, tables: WordPieceTables) -> tf.Tensor:
 
     has_sigma = tf.reduce_any(codepoints == _CAPITAL_SIGMA)
     return tf.cond(has_sigma, lower, lambda: symbols)
-
-
-def _put_names(codepoints, row_splits, tables: WordPieceTables) -> Characters:
-    """Puts one number in the place of every name."""
-    is_letter = look_up(tables.letters, codepoints) > 0
-    named, widths = codepoints, tf.ones_like(codepoints)
-    for name in tables.names:  # the longest first: a name within one is covered
-        found = _occurrences(codepoints, is_letter, name)
-        found = tf.boolean_mask(found, tf.gather(widths, found) == 1)
-        size = len(name.codepoints)
-        named = put(named, found, name.number)
-        for offset in reversed(range(size)):
-            widths = put(widths, found + offset, 0 if offset else size)
-    kept = indices(widths > 0)
-    is_row_end = put(tf.zeros_like(codepoints), row_splits[1:] - 1, 1)
-    row_ends = indices(tf.gather(is_row_end, kept) > 0)
-    return Characters(
-        codepoints=tf.gather(named, kept),
-        row_splits=tf.concat([[0], row_ends + 1], axis=0),
-        starts=kept,
-        ends=kept + tf.gather(widths, kept),
-    )
-
-
-def _occurrences(codepoints, is_letter, name: Name) -> tf.Tensor:
-    """Returns the indices at which a name begins."""
-    size = len(name.codepoints)
-    found = indices(codepoints == name.codepoints[0])
-    padded = tf.concat([codepoints, [-1] * size], axis=0)
-    for offset, codepoint in enumerate(name.codepoints[1:], 1):
-        found = tf.boolean_mask(found, tf.gather(padded, found + offset) == codepoint)
-    beside = tf.concat([[False], is_letter, [False]], axis=0)
-    for is_free, step in zip(name.is_free, (0, size + 1), strict=True):
-        if not is_free:
-            found = tf.boolean_mask(found, ~tf.gather(beside, found + step))
-    return found

@@ -4,6 +4,7 @@ They belong to a vocabulary as much as its tokens do: with others, the same text
 other ids, or [UNK]. So they are stored beside it.
 """
 
+import numbers
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -12,8 +13,11 @@ from bert_keras.features import SpecialTokens
 WORD_LIMITS = {"huggingface": 100, "google": 200}
 """The rule sets, and the longest word, in characters, that each still cuts up."""
 
-NAMES = 1024
-"""How many words may be recognised inside text: each is looked for on its own."""
+MOST = (1 << 31) - 1
+"""The greatest int32."""
+
+NAMES = 1 << 16
+"""How many words may be recognised inside text."""
 
 NORMALIZATIONS = (None, "NFC")
 
@@ -51,7 +55,7 @@ class TokenizerOptions(NamedTuple):
 
 
 # With others of these, most words of a text are other words.
-_DECIDE_WORDS = ("rules", "lowercase", "strip_accents", "split_on_cjk", "normalization")
+DECIDE_WORDS = ("rules", "lowercase", "strip_accents", "split_on_cjk", "normalization")
 
 
 def tokenizer_options(
@@ -77,6 +81,7 @@ def tokenizer_options(
     if stored is None:
         lowercase = given.get("lowercase", True)
         rules = given.get("rules", "huggingface")
+        _check_choice("rules", rules, tuple(WORD_LIMITS))
         stored = TokenizerOptions(
             rules=rules,
             lowercase=lowercase,
@@ -85,7 +90,7 @@ def tokenizer_options(
             normalization=None,
             never_split=(),
             special_tokens_in_text=False,
-            max_characters_per_word=WORD_LIMITS.get(rules, 100),
+            max_characters_per_word=WORD_LIMITS[rules],
             split_unknown_characters=False,
             id_offset=0,
         )
@@ -100,7 +105,7 @@ def tokenizer_options(
 
 
 def _refuse_other_words(given: dict, stored: TokenizerOptions) -> None:
-    for name in _DECIDE_WORDS:
+    for name in DECIDE_WORDS:
         if name in given and given[name] != getattr(stored, name):
             raise ValueError(
                 f"The vocabulary was made with another {name}. Received: {name}="
@@ -111,24 +116,16 @@ def _refuse_other_words(given: dict, stored: TokenizerOptions) -> None:
 
 
 def check_names(names: tuple[str, ...]) -> None:
-    """Raises a `ValueError` for names that cannot be told apart, or too many."""
+    """Raises a `ValueError` for words that cannot be recognised inside text."""
+    _check_words("never_split", names)
     if len(names) > NAMES:
         raise ValueError(
             f"Too many words are never split. Received: {len(names)}, special tokens "
             f"included; allowed: at most {NAMES}."
         )
-    for one in names:
-        for other in names:
-            if any(other.startswith(one[-size:]) for size in range(1, len(one))):
-                raise ValueError(
-                    "Words that overlap cannot be told apart inside text. Received: "
-                    f"{one!r} and {other!r}; allowed: words of which none ends as "
-                    "another begins."
-                )
 
 
 def _check(options: TokenizerOptions) -> None:
-    _check_choice("rules", options.rules, tuple(WORD_LIMITS))
     _check_choice("normalization", options.normalization, NORMALIZATIONS)
     for name in (
         "lowercase",
@@ -137,19 +134,22 @@ def _check(options: TokenizerOptions) -> None:
         "split_unknown_characters",
     ):
         _check_choice(name, getattr(options, name), (True, False))
-    check_integer("max_characters_per_word", options.max_characters_per_word, 1)
-    check_integer("id_offset", options.id_offset, 0)
+    longest = options.max_characters_per_word
+    check_integer("max_characters_per_word", longest, 1, MOST - 1)
+    check_integer("id_offset", options.id_offset, 0, 1 << 30)
     _check_words("never_split", options.never_split)
     if not isinstance(options.special_tokens_in_text, bool):
-        _check_words("special_tokens_in_text", options.special_tokens_in_text)
+        names = options.special_tokens_in_text
+        _check_words("special_tokens_in_text", names, "True, False, or ")
 
 
-def check_integer(name: str, value, least: int) -> None:
-    """Raises a `ValueError` for anything but an integer of at least `least`."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+def check_integer(name: str, value, least: int, most: int = MOST) -> None:
+    """Raises a `ValueError` for anything but an integer from `least` to `most`."""
+    is_integer = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not is_integer or not least <= value <= most:
         raise ValueError(
             f"{name} is not allowed. Received: {name}={value!r}; allowed: an integer "
-            f"of at least {least}."
+            f"of at least {least}{'' if most == MOST else f' and at most {most}'}."
         )
 
 
@@ -161,16 +161,16 @@ def _check_choice(name: str, value, allowed: tuple) -> None:
         )
 
 
-def _check_words(name: str, words) -> None:
+def _check_words(name: str, words, otherwise: str = "") -> None:
     is_list = isinstance(words, tuple)
     for word in words if is_list else ():
-        if not isinstance(word, str) or not word or len(word.split()) != 1:
+        if not isinstance(word, str) or word.split() != [word]:
             raise ValueError(
                 f"{name} is not allowed. Received: {word!r}; allowed: words without "
                 "spaces."
             )
     if not is_list:
         raise ValueError(
-            f"{name} is not allowed. Received: {name}={words!r}; allowed: a list of "
-            "words."
+            f"{name} is not allowed. Received: {name}={words!r}; allowed: "
+            f"{otherwise}a list of words."
         )

@@ -1,20 +1,12 @@
 """How well a vocabulary fits a text, best one that it was not learned from."""
 
+import sys
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from bert_keras.text.tables import SUFFIX_PREFIX
-from bert_keras.text.vocabulary import Vocabulary
+from bert_keras.text.options import DECIDE_WORDS
+from bert_keras.text.vocabulary import Vocabulary, split_token
 from bert_keras.text.word_counts import WordCounts, check_counts
-
-_DECIDE_WORDS = (
-    "rules",
-    "lowercase",
-    "strip_accents",
-    "split_on_cjk",
-    "normalization",
-    "never_split",
-)
 
 
 class VocabularyReport(NamedTuple):
@@ -44,7 +36,7 @@ def vocabulary_report(
     """Cuts words into the pieces of a vocabulary and reports what comes of it.
 
     The rule is that of 2018: the longest piece first, and one [UNK] for a word that
-    cannot be cut up.
+    cannot be cut up. (`count_words` leaves out what is too long for the tokenizer.)
 
     Args:
         vocabulary: the pieces.
@@ -80,13 +72,13 @@ class _Pieces:
     """The pieces of a vocabulary: those that begin words, and those that go on."""
 
     def __init__(self, vocabulary: Vocabulary):
-        tokens = {token for token in vocabulary if token}
-        inner = {
-            t for t in tokens if t.startswith(SUFFIX_PREFIX) and t != SUFFIX_PREFIX
-        }
-        self._first = tokens - inner
-        self._inner = {token.removeprefix(SUFFIX_PREFIX) for token in inner}
-        self._longest = max(map(len, tokens))
+        tokens = [split_token(token) for token in vocabulary if token]
+        self._first = {text for continues, text in tokens if not continues}
+        self._inner = {text for continues, text in tokens if continues}
+        self._longest = max(len(text) for _, text in tokens)
+        self._word_limit = sys.maxsize
+        if vocabulary.options:
+            self._word_limit = vocabulary.options.max_characters_per_word
 
     def covered(self, word: str) -> int:
         """Returns how many characters of a word are pieces."""
@@ -94,6 +86,8 @@ class _Pieces:
 
     def number(self, word: str) -> int:
         """Returns how many pieces a word is cut into; 0 if it cannot be."""
+        if len(word) > self._word_limit:
+            return 0
         start, number, known = 0, 0, self._first
         while start < len(word):
             end = min(len(word), start + self._longest)
@@ -108,7 +102,7 @@ class _Pieces:
 def _refuse_other_options(vocabulary: Vocabulary, words: Mapping[str, int]) -> None:
     if not isinstance(words, WordCounts) or vocabulary.options is None:
         return
-    for name in _DECIDE_WORDS:
+    for name in (*DECIDE_WORDS, "never_split"):
         value, known = getattr(words.options, name), getattr(vocabulary.options, name)
         if value != known:
             raise ValueError(

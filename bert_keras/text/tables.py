@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bert_keras.text.composer import ComposerTables, compile_composer
+from bert_keras.text.names import NameTables, compile_names
 from bert_keras.text.options import TokenizerOptions, check_names
 from bert_keras.text.paged import PagedTable, narrow, paged
 from bert_keras.text.rules import (
@@ -25,27 +26,11 @@ from bert_keras.text.rules import (
     normalization,
 )
 from bert_keras.text.trie import Trie, build_trie
-from bert_keras.text.vocabulary import Vocabulary
+from bert_keras.text.vocabulary import Vocabulary, split_token
 
 DROPPED, SPACE_SYMBOL, _UNKNOWN = range(3)
 ROW_END_ID = -1
-SUFFIX_PREFIX = "##"
 _MOST_CAPITALS = 0.01
-
-
-class Name(NamedTuple):
-    """A token that is recognised inside text as it is written.
-
-    Attributes:
-        codepoints: as it is written.
-        number: stands in its place, as if it were a codepoint.
-        is_free: whether anything may stand before it and behind it, bool `[2]`: next to
-            a letter of its own it must not go on.
-    """
-
-    codepoints: tuple[int, ...]
-    number: int
-    is_free: tuple[bool, bool]
 
 
 class WordPieceTables(NamedTuple):
@@ -60,8 +45,7 @@ class WordPieceTables(NamedTuple):
         sigmas: what a codepoint is to a capital sigma; None where that doesn't matter.
         final_sigma: the symbol of a capital sigma at the end of a word.
         composers: for NFC, and for the order of marks, where these matter.
-        names: recognised inside text, the longest first.
-        letters: for each codepoint whether it is a letter; None without names.
+        names: what is recognised inside text; None without any.
         trie: the vocabulary's pieces over symbols.
         unk_id: id of the unknown token.
         options: of the tokenizer.
@@ -75,8 +59,7 @@ class WordPieceTables(NamedTuple):
     sigmas: PagedTable | None
     final_sigma: int
     composers: tuple[ComposerTables, ...]
-    names: tuple[Name, ...]
-    letters: PagedTable | None
+    names: NameTables | None
     trie: Trie
     unk_id: int
     options: TokenizerOptions
@@ -100,6 +83,9 @@ def check_vocabulary(vocabulary: Vocabulary, options: TokenizerOptions) -> None:
             f"{', '.join(missing)}."
         )
     check_names(names)
+    if vocabulary.options is not None:  # they were learned, or used, with these
+        return
+    names = {*names, *vocabulary.special_tokens}
     capitals = [t for t in vocabulary if _has_capitals(t) and t not in names]
     if options.lowercase and len(capitals) > _MOST_CAPITALS * len(vocabulary):
         warnings.warn(
@@ -141,15 +127,7 @@ def compile_tables(vocabulary: Vocabulary) -> WordPieceTables:
         sigmas=paged(table.sigmas) if table.sigmas.any() else None,
         final_sigma=alphabet.inside.get(ord("ς"), _UNKNOWN),
         composers=_composers(options, alphabet),
-        names=tuple(
-            Name(
-                tuple(map(ord, name)),
-                CODEPOINTS + names.index(name),
-                (not table.letters[ord(name[0])], not table.letters[ord(name[-1])]),
-            )
-            for name in sorted(names, key=len, reverse=True)
-        ),
-        letters=paged(table.letters.astype(np.int32)) if names else None,
+        names=compile_names(names, table.letters) if names else None,
         trie=build_trie(pieces, end),
         unk_id=vocabulary.special_ids.unk,
         options=options,
@@ -202,8 +180,7 @@ class _Alphabet:
 def _pieces(vocabulary: Vocabulary, alphabet: _Alphabet):
     """Yields the pieces that some text can hold, for `build_trie`."""
     for piece_id, token in enumerate(vocabulary):
-        continues = token.startswith(SUFFIX_PREFIX) and len(token) > len(SUFFIX_PREFIX)
-        text = token[len(SUFFIX_PREFIX) :] if continues else token
+        continues, text = split_token(token)
         path = [alphabet.inside.get(ord(character)) for character in text]
         if path and None not in path:
             yield continues, tuple(path), piece_id

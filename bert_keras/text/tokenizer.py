@@ -1,6 +1,7 @@
 """`WordPieceTokenizer`: the Keras layer from text to token ids."""
 
 import os
+import warnings
 from collections.abc import Iterable, Sequence
 
 import keras
@@ -19,6 +20,7 @@ from bert_keras.text.layout import (
     special_mask,
 )
 from bert_keras.text.options import check_integer, tokenizer_options
+from bert_keras.text.rules import CODEPOINTS
 from bert_keras.text.tables import check_vocabulary, compile_tables
 from bert_keras.text.vocabulary import Vocabulary, as_vocabulary
 from bert_keras.text.wordpiece import WordPieces, wordpiece
@@ -211,8 +213,11 @@ class WordPieceTokenizer(keras.layers.Layer):
 
     def call(self, inputs, at_most: int | None = None):
         check_text(inputs)
+        if at_most is not None:
+            check_integer("at_most", at_most, 0)
         if inputs.dtype != tf.string:
-            inputs = tf.cast(inputs, tf.int32)
+            # Whatever is no codepoint stays none: a cast alone would cut numbers off.
+            inputs = tf.cast(tf.clip_by_value(inputs, -1, CODEPOINTS), tf.int32)
         if not self.has_vocabulary:
             raise ValueError(_NO_VOCABULARY.format(self.name))
         is_scalar = inputs.shape.rank == 0
@@ -294,22 +299,29 @@ class WordPieceTokenizer(keras.layers.Layer):
         }
 
     def compute_output_shape(self, input_shape):
-        symbolic = keras.KerasTensor(input_shape, dtype="string")
+        dtype = "int32" if len(input_shape) > 1 else "string"
+        symbolic = keras.KerasTensor(input_shape, dtype=dtype)
         specs = self.compute_output_spec(symbolic)
         return {name: spec.shape for name, spec in specs.items()}
 
     def copy(self, **changes) -> "WordPieceTokenizer":
-        """Returns a tokenizer with the same vocabulary and some options changed."""
-        return WordPieceTokenizer(self.vocabulary, **{**self.settings(), **changes})
+        """Returns a tokenizer with the same tokens and some options changed."""
+        bare = self.vocabulary.with_options(None)
+        with warnings.catch_warnings():  # of capitals: this one has warned
+            warnings.simplefilter("ignore")
+            return WordPieceTokenizer(bare, **{**self.settings(), **changes})
 
     def settings(self) -> dict:
-        """Returns every option of the tokenizer by its name, as JSON values."""
-        names = self._names or SpecialTokens()
+        """Returns every option of the tokenizer by its name, as JSON values.
+
+        Without a vocabulary, those that were given: the others will be as stored.
+        """
+        options, names = self._given, self._names
         if self.has_vocabulary:
-            names = self.vocabulary.special_tokens
+            options, names = self.options.as_json(), self.vocabulary.special_tokens
         return {
-            **self.options.as_json(),
-            "special_tokens": list(names),
+            **options,
+            "special_tokens": names and list(names),
             "sequence_length": self.sequence_length,
             "ragged": self.ragged,
             "offsets": self.offsets,

@@ -5,6 +5,7 @@ end at "\\n" and nowhere else. Published vocabularies hold lines that *are* U+20
 Unicode-aware line splitter would move every later id by one.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -15,6 +16,7 @@ from bert_keras.features import SpecialTokens
 from bert_keras.files import replacing
 from bert_keras.text.options import TokenizerOptions, tokenizer_options
 
+SUFFIX_PREFIX = "##"
 _UNUSED = re.compile(r"\[unused\d+\]")
 
 
@@ -129,7 +131,12 @@ class Vocabulary(Sequence):
                     f"A new token must be new. Received: {token!r}; allowed: tokens "
                     "that are not in the vocabulary, each once."
                 )
-        slots = [n for n, token in enumerate(extended) if _UNUSED.fullmatch(token)]
+        in_use = self.options.never_split if self.options else ()
+        slots = [
+            number
+            for number, token in enumerate(extended)
+            if _UNUSED.fullmatch(token) and token not in in_use
+        ]
         for number in slots[: len(new)] if into_unused else ():
             extended[number] = new.pop(0)
         return Vocabulary([*extended, *new], self.special_tokens, options=self.options)
@@ -141,20 +148,21 @@ class Vocabulary(Sequence):
     def write(self, path: str | os.PathLike) -> None:
         """Writes the tokens, one a line, and the options, if known, beside them.
 
-        Each file is written beside its place first and then renamed.
+        Both are written beside their places first and then renamed.
         """
         text = "".join(token + "\n" for token in self.tokens)
-        if self.options is not None:
-            stored = self.options.as_json()
-            stored["special_tokens"] = list(self.special_tokens)
-            with replacing(options_path(path)) as temporary:
-                temporary.write_text(
+        with contextlib.ExitStack() as stack:
+            tokens_file = stack.enter_context(replacing(path))
+            tokens_file.write_bytes(text.encode("utf-8"))
+            if self.options is not None:
+                stored = self.options.as_json()
+                stored["special_tokens"] = list(self.special_tokens)
+                options_file = stack.enter_context(replacing(options_path(path)))
+                options_file.write_text(
                     json.dumps(stored, indent=2) + "\n", encoding="utf-8"
                 )
-        else:  # those of another vocabulary must not be taken for this one's
+        if self.options is None:  # those of another must not be taken for this one's
             options_path(path).unlink(missing_ok=True)
-        with replacing(path) as temporary:
-            temporary.write_bytes(text.encode("utf-8"))
 
     def id(self, token: str) -> int:
         """Returns the id of a token; a `KeyError` names a token that is not there."""
@@ -204,17 +212,24 @@ def as_vocabulary(
     return Vocabulary(vocabulary, special_tokens or SpecialTokens())
 
 
+def split_token(token: str) -> tuple[bool, str]:
+    """Returns whether a token continues a word, and its text without "##"."""
+    continues = token.startswith(SUFFIX_PREFIX) and token != SUFFIX_PREFIX
+    return continues, token.removeprefix(SUFFIX_PREFIX) if continues else token
+
+
 def options_path(path: str | os.PathLike) -> Path:
     """Returns where the options of the vocabulary file `path` stand."""
-    return Path(path).with_suffix(".options.json")
+    path = Path(path)
+    return path.with_name(path.name.removesuffix(".txt") + ".options.json")
 
 
 def refuse_other_names(asked: SpecialTokens, known: SpecialTokens) -> None:
     """Raises a `ValueError` if two sets of special tokens differ."""
     if asked != known:
         raise ValueError(
-            f"The vocabulary has other special tokens. Received: {', '.join(known)}; "
-            f"allowed: {', '.join(asked)}."
+            f"The vocabulary has other special tokens. Received: {', '.join(asked)}; "
+            f"allowed: {', '.join(known)}, which are stored with it."
         )
 
 

@@ -8,6 +8,7 @@ counted. Memory grows with the distinct words, not with the text.
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
 
 from bert_keras.features import SpecialTokens
@@ -47,6 +48,9 @@ class WordCounts(Counter):
             special_tokens = special_tokens or counts.special_tokens
         self.options = options or tokenizer_options()
         self.special_tokens = special_tokens or SpecialTokens()
+
+    def __add__(self, other):
+        return WordCounts(super().__add__(other), self.options, self.special_tokens)
 
     def __reduce__(self):
         return type(self), (dict(self), self.options, self.special_tokens)
@@ -155,12 +159,6 @@ def read_word_counts(path: str | os.PathLike) -> Counter[str]:
 
 
 def _names(special_tokens: SpecialTokens, options: TokenizerOptions) -> tuple[str, ...]:
-    for name in special_tokens:
-        if not name or " " in name or "\n" in name:
-            raise ValueError(
-                f"A special token cannot be looked for in text. Received: {name!r}; "
-                "allowed: names without spaces."
-            )
     names = (*special_tokens, *options.never_split)
     check_names(names)
     return names
@@ -169,7 +167,7 @@ def _names(special_tokens: SpecialTokens, options: TokenizerOptions) -> tuple[st
 def check_counts(counts: Mapping[str, int]) -> Mapping[str, int]:
     """Returns the counts above 0; a `ValueError` names one that is no count."""
     for word, count in counts.items():
-        if not isinstance(word, str) or not isinstance(count, int) or count < 0:
+        if not isinstance(word, str) or not isinstance(count, Integral) or count < 0:
             raise ValueError(
                 f"A table of word counts is malformed. Received: {word!r}: {count!r}; "
                 "allowed: strings, each with an integer of at least 0."

@@ -1,6 +1,8 @@
 """The tokenizer's options, one by one. Ids in names are those of the public reports."""
 
 import contextlib
+import random
+import re
 
 import pytest
 import tensorflow as tf
@@ -8,6 +10,10 @@ from oracles import SMALL, needs_data, vocabulary_path
 
 from bert_keras import SpecialTokens, Vocabulary, WordPieceTokenizer
 from bert_keras.text.options import tokenizer_options
+
+
+def ids_of(answer):
+    return answer["token_ids"].to_list()
 
 
 def ids(tokenizer, text):
@@ -36,10 +42,10 @@ class TestSpecialTokensInText:
         with pytest.raises(ValueError, match=r"\[DOC\].*allowed.*\[MASK\]"):
             WordPieceTokenizer(small_vocabulary, special_tokens_in_text=["[DOC]"])
 
-    def test_names_that_overlap_are_refused(self):
-        names = SpecialTokens(cls="ab", sep="bc")
-        vocabulary = Vocabulary(["[PAD]", "[UNK]", "ab", "bc", "[MASK]"], names)
-        with pytest.raises(ValueError, match="'ab' and 'bc'"):
+    def test_names_with_spaces_are_refused(self):
+        names = SpecialTokens(mask="x ")
+        vocabulary = Vocabulary([*SMALL, "x "], names)
+        with pytest.raises(ValueError, match="'x '; allowed: words without spaces"):
             WordPieceTokenizer(vocabulary, special_tokens_in_text=True)
 
 
@@ -50,6 +56,7 @@ class TestNeverSplit:
         assert ids(tokenizer, "[unused1] x") == [2, 1060]
         assert ids(WordPieceTokenizer(uncased), "[unused1] x") != [2, 1060]
 
+    @pytest.mark.parametrize("rules", ["huggingface", "google"])
     @pytest.mark.parametrize(
         ("text", "expected"),
         [
@@ -64,11 +71,64 @@ class TestNeverSplit:
             ("US- 中US中", ["US", "-", "[UNK]", "US", "[UNK]"]),  # words of their own
         ],
     )
-    def test_where_a_word_begins_and_ends(self, text, expected):
+    def test_where_a_word_begins_and_ends(self, text, expected, rules):
         words = ("US", "USA", "C++", "<e>")
         tokens = [*SMALL, *words, "us", "-", "+", "<", ">", "e"]
+        options = {"never_split": words, "rules": rules}
+        tokenizer = WordPieceTokenizer(Vocabulary(tokens), **options)
+        assert [tokens[i] for i in ids(tokenizer, text)] == expected
+
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("that US Siemens", ["that", "US", "Siemens"]),
+            ("USiemens", ["[UNK]"]),
+            ("....", ["...", "."]),  # the first, and then what is left
+            ("......", ["...", "..."]),
+            ("<a><b><a>", ["<a><b>", "<a>"]),  # the longest
+            ("<b><a><b>", ["<b><a>", "<b>"]),  # the one that begins first
+            ("-=-=-", ["-=-", "=", "-"]),
+            ("x<a", ["[UNK]", "<", "[UNK]"]),
+        ],
+    )
+    def test_words_that_overlap(self, text, expected):
+        words = [
+            "that",
+            "US",
+            "Siemens",
+            "...",
+            "<a><b>",
+            "<b><a>",
+            "<a>",
+            "<b>",
+            "-=-",
+        ]
+        tokens = [*SMALL, *words, "-", "=", "<"]
         tokenizer = WordPieceTokenizer(Vocabulary(tokens), never_split=words)
         assert [tokens[i] for i in ids(tokenizer, text)] == expected
+        # In rows, and with a word at the end and the start of each.
+        rows = WordPieceTokenizer(Vocabulary(tokens), never_split=words, ragged=True)
+        assert ids_of(rows([text] * 3)) == [ids(tokenizer, text)] * 3
+
+    def test_many_words_in_long_text(self):
+        """All that a regular expression finds, the longest first, is found."""
+        draw = random.Random(1)
+        words = {
+            "".join(draw.choices("ab-<>", k=draw.randint(1, 5))) for _ in range(300)
+        }
+        tokens = [*SMALL, *sorted(words)]
+        tokenizer = WordPieceTokenizer(tokens, never_split=sorted(words))
+        letter, found = "[ab]", []
+        for word in sorted(words, key=len, reverse=True):
+            before = f"(?<!{letter})" if word[0] in "ab" else ""
+            after = f"(?!{letter})" if word[-1] in "ab" else ""
+            found.append(before + re.escape(word) + after)
+        pattern = re.compile("|".join(found))
+        for _ in range(200):
+            text = "".join(draw.choices("ab-<> ", k=40))
+            expected = [tokens.index(word) for word in pattern.findall(text)]
+            answered = [i for i in ids(tokenizer, text) if tokens[i] in words]
+            assert answered == expected
 
     def test_what_the_vocabulary_lacks_is_refused(self, small_vocabulary):
         with pytest.raises(ValueError, match="Missing in the vocabulary: covid, C19"):
@@ -204,8 +264,7 @@ def test_the_mask_of_special_tokens(small_vocabulary):
 def test_nfc_finds_accents_however_they_are_written():
     tokens = [*SMALL, "é", "한"]
     plain = WordPieceTokenizer(tokens, lowercase=False)
-    nfc = plain.copy(offsets=True)
-    nfc = WordPieceTokenizer(tokens, lowercase=False, normalization="NFC", offsets=True)
+    nfc = plain.copy(normalization="NFC", offsets=True)
     assert ids(plain, "e\u0301") == [1]
     answer = nfc("x e\u0301 \u1112\u1161\u11ab é")
     assert answer["token_ids"].numpy().tolist() == [1, 12, 13, 12]
@@ -222,6 +281,10 @@ def test_nfc_finds_accents_however_they_are_written():
         ({"lowercase": "yes"}, "lowercase='yes'; allowed: True, False"),
         ({"normalization": "NFKC"}, "normalization='NFKC'; allowed: None, 'NFC'"),
         ({"id_offset": -1}, "id_offset=-1.*at least 0"),
+        ({"id_offset": 2**31}, "id_offset=2147483648.*at most 1073741824"),
+        ({"max_characters_per_word": 2**40}, "max_characters_per_word=.*at most"),
+        ({"rules": ["google"]}, r"rules=\['google'\]; allowed: 'huggingface'"),
+        ({"special_tokens_in_text": "[MASK]"}, "allowed: True, False, or a list"),
         ({"offsets": "words"}, "offsets='words'.*'characters', 'bytes'"),
         ({"engine": "fast"}, "engine='fast'.*'stock', 'tf_text'"),
     ],
@@ -229,6 +292,19 @@ def test_nfc_finds_accents_however_they_are_written():
 def test_bad_options_are_refused(small_vocabulary, options, message):
     with pytest.raises(ValueError, match=message):
         WordPieceTokenizer(small_vocabulary, **options)
+
+
+def test_a_layer_without_vocabulary_keeps_what_was_given(tmp_path):
+    stored = Vocabulary(SMALL).with_options(
+        tokenizer_options({"lowercase": False, "never_split": ["fox"], "id_offset": 5})
+    )
+    stored.write(tmp_path / "vocab.txt")
+    empty = WordPieceTokenizer(max_characters_per_word=9)
+    again = WordPieceTokenizer.from_config(empty.get_config())
+    for tokenizer in (empty, again):
+        tokenizer.set_vocabulary(tmp_path / "vocab.txt")
+        assert ids(tokenizer, "The the fox") == [6, 10, 15]
+        assert tokenizer.options.max_characters_per_word == 9
 
 
 def test_unknown_options_are_refused():

@@ -189,6 +189,28 @@ class TestOptionsTravelWithIt:
         assert Vocabulary.read(tmp_path / "vocab.txt").options is None
         assert [path.name for path in tmp_path.iterdir()] == ["vocab.txt"]
 
+    def test_two_vocabularies_in_one_folder(self, tmp_path):
+        Vocabulary(SMALL, options=self.options).write(tmp_path / "vocab.en")
+        Vocabulary(SMALL).write(tmp_path / "vocab.de")
+        assert Vocabulary.read(tmp_path / "vocab.en").options == self.options
+        assert Vocabulary.read(tmp_path / "vocab.de").options is None
+
+    def test_a_failed_write_leaves_both_files_as_they_were(self, tmp_path, monkeypatch):
+        path = tmp_path / "vocab.txt"
+        before = Vocabulary(SMALL, options=self.options)
+        before.write(path)
+        monkeypatch.setattr(json, "dumps", lambda *_, **__: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            Vocabulary([*SMALL, "dog"], options=tokenizer_options()).write(path)
+        monkeypatch.undo()
+        assert Vocabulary.read(path) == before
+
+    def test_extending_into_unused_leaves_words_of_the_user(self):
+        tokens = [*SMALL, "[unused0]", "[unused1]"]
+        options = tokenizer_options({"never_split": ["[unused0]"]})
+        extended = Vocabulary(tokens, options=options).extend(["dog"], into_unused=True)
+        assert extended[12:] == ("[unused0]", "dog")
+
     def test_extending_keeps_them(self):
         extended = Vocabulary(SMALL, options=self.options).extend(["dog"])
         assert extended.options == self.options

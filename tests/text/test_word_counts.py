@@ -62,7 +62,7 @@ def test_special_tokens_are_not_counted():
     names = SpecialTokens("<pad>", "<unk>", "<s>", "</s>", "<mask>")
     words = count_words(["a<mask>b [MASK] <s>c</s>"], special_tokens=names)
     assert words == {"a": 1, "b": 1, "[": 1, "mask": 1, "]": 1, "c": 1}
-    with pytest.raises(ValueError, match="Received: '<m ask>'; allowed: names without"):
+    with pytest.raises(ValueError, match="Received: '<m ask>'; allowed: words without"):
         count_words(["a"], special_tokens=names._replace(mask="<m ask>"))
 
 
@@ -90,14 +90,19 @@ def test_words_that_are_never_split_are_not_counted(text, found):
     assert count_words([text], never_split=NEVER_SPLIT) == found
 
 
-def test_names_are_found_where_the_tokenizer_finds_them():
-    parts = ["US", "A", "x", "<e1>", "C++", "+", " ", "中", "\u0301", ".", "é"]
+@pytest.mark.parametrize("rules", ["huggingface", "google"])
+@pytest.mark.parametrize("form", [None, "NFC"])
+def test_names_are_found_where_the_tokenizer_finds_them(rules, form):
+    parts = ["US", "A", "x", "<e1>", "C++", *"+ 中\u0301.éeΣ"]
     random = python_random.Random(5)
-    names = ["US", "<e1>", "x<e1>.", "C++"]
-    characters = sorted({c for part in parts for c in part.lower() if c != " "})
+    names = ["US", "<e1>", "x<e1>.", "C++", "...", "e\u0301", "A.Σ"]
+    characters = {c for part in [*parts, "ς"] for c in part.lower() if c != " "}
+    characters = sorted(characters | set("e\u0301éáść"))
     tokens = [*SpecialTokens(), *characters, *("##" + c for c in characters), *names]
-    tokenizer = WordPieceTokenizer(tokens, never_split=names, ragged=True)
-    texts = ["".join(random.choices(parts, k=6)) for _ in range(300)]
+    options = {"never_split": names, "rules": rules, "normalization": form}
+    options["strip_accents"] = False
+    tokenizer = WordPieceTokenizer(tokens, ragged=True, **options)
+    texts = ["".join(random.choices(parts, k=6)) for _ in range(1000)]
     for text, row in zip(texts, tokenizer(texts)["token_ids"], strict=True):
         pieces = [tokens[number] for number in row.numpy()]
         words: list[str] = []
@@ -107,7 +112,7 @@ def test_names_are_found_where_the_tokenizer_finds_them():
             else:
                 words.append(piece)
         expected = Counter(word for word in words if word not in names)
-        assert count_words([text], never_split=names) == expected, text
+        assert count_words([text], **options) == expected, text
 
 
 def lowered_as_in_2018(text: str) -> Counter:
