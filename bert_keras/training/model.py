@@ -10,6 +10,12 @@ from typing import NamedTuple
 import keras
 import tensorflow as tf
 
+from bert_keras.training.replicas import (
+    cut_up,
+    reduce_before_clipping,
+    sum_gradients,
+)
+
 
 class Term(NamedTuple):
     """One part of the loss, summed over this replica's part of the batch.
@@ -65,6 +71,71 @@ class WeightedMeanTraining:
                 full_name = f"{name}_{kind}"
                 self._means[full_name] = keras.metrics.Mean(name=full_name)
 
+    def compile(self, *args, **kwargs):
+        super().compile(*args, **kwargs)
+        replicas = self.distribute_strategy.num_replicas_in_sync
+        if replicas > 1:
+            reduce_before_clipping(self.optimizer)
+            with self.distribute_strategy.scope():
+                self.optimizer.build(self.trainable_variables)
+            # A compiler of one replica's step cannot reach into the others'.
+            self.jit_compile = False
+
+    def fit(self, x=None, *args, **kwargs):
+        return super().fit(self._cut_up(x), *args, **kwargs)
+
+    def evaluate(self, x=None, *args, **kwargs):
+        return super().evaluate(self._cut_up(x), *args, **kwargs)
+
+    def _cut_up(self, data):
+        strategy = self.distribute_strategy
+        is_whole = isinstance(data, tf.data.Dataset)
+        if strategy.num_replicas_in_sync > 1 and is_whole:
+            return cut_up(data, strategy)
+        return data
+
+    def _maybe_symbolic_build(self, iterator=None, data_batch=None):
+        """Does nothing: the model is built, and of logs Keras need know nothing."""
+
+    def _make_function(self, step_function):
+        """Returns a function that takes a step on what an iterator yields next.
+
+        Keras's own averages the replicas' logs along a batch axis, which they lack.
+        """
+        strategy = self.distribute_strategy
+
+        def step(data):
+            logs = strategy.run(step_function, args=(data,))
+            mean = tf.distribute.ReduceOp.MEAN  # they are the same everywhere
+            return {
+                name: strategy.reduce(mean, value, axis=None)
+                for name, value in logs.items()
+            }
+
+        if not self.run_eagerly:
+            step = tf.function(
+                step,
+                autograph=False,
+                reduce_retracing=True,
+                jit_compile=self.jit_compile,
+            )
+
+        def steps(iterator):
+            for _ in range(self.steps_per_execution):
+                logs = step(iterator.get_next())
+            return logs
+
+        if not self.run_eagerly:
+            steps = tf.function(steps, autograph=False, reduce_retracing=True)
+        tf_iterators = (tf.data.Iterator, tf.distribute.DistributedIterator)
+
+        def function(iterator):
+            if isinstance(iterator, tf_iterators):
+                return steps(iterator)
+            return step(next(iter(iterator)))
+
+        return function
+
     def terms(self, features: dict, training: bool) -> list[Term]:
         """Returns the parts of the loss on a batch of features and labels."""
         raise TypeError(f"{type(self).__name__} does not define terms().")
@@ -74,7 +145,7 @@ class WeightedMeanTraining:
             loss = self._loss(self.terms(_features_alone(data), training=True))
             scaled = self.optimizer.scale_loss(loss)
         variables = self.trainable_weights
-        gradients = tape.gradient(scaled, variables)
+        gradients = sum_gradients(tape.gradient(scaled, variables))
         self.optimizer.apply_gradients(zip(gradients, variables, strict=True))
         return self._progress()
 
