@@ -71,16 +71,6 @@ class WeightedMeanTraining:
                 full_name = f"{name}_{kind}"
                 self._means[full_name] = keras.metrics.Mean(name=full_name)
 
-    def compile(self, *args, **kwargs):
-        super().compile(*args, **kwargs)
-        replicas = self.distribute_strategy.num_replicas_in_sync
-        if replicas > 1:
-            reduce_before_clipping(self.optimizer)
-            with self.distribute_strategy.scope():
-                self.optimizer.build(self.trainable_variables)
-            # A compiler of one replica's step cannot reach into the others'.
-            self.jit_compile = False
-
     def fit(self, x=None, *args, **kwargs):
         return super().fit(self._cut_up(x), *args, **kwargs)
 
@@ -103,6 +93,11 @@ class WeightedMeanTraining:
         Keras's own averages the replicas' logs along a batch axis, which they lack.
         """
         strategy = self.distribute_strategy
+        # A compiler of one replica's step cannot reach into the others'.
+        is_alone = strategy.num_replicas_in_sync == 1
+        if not is_alone and self.optimizer is not None:
+            with strategy.scope():
+                reduce_before_clipping(self.optimizer, self.trainable_variables)
 
         def step(data):
             logs = strategy.run(step_function, args=(data,))
@@ -117,7 +112,7 @@ class WeightedMeanTraining:
                 step,
                 autograph=False,
                 reduce_retracing=True,
-                jit_compile=self.jit_compile,
+                jit_compile=self.jit_compile and is_alone,
             )
 
         def steps(iterator):

@@ -7,6 +7,7 @@ weights of the first two rows are zero.
 """
 
 import argparse
+import itertools
 
 import keras
 import numpy as np
@@ -37,7 +38,7 @@ def batches() -> tf.data.Dataset:
     edges = np.cumsum((0, *SIZES))
 
     def each():
-        for start, end in zip(edges, edges[1:], strict=False):
+        for start, end in itertools.pairwise(edges):
             yield {name: values[start:end] for name, values in rows.items()}
 
     signature = {
