@@ -17,6 +17,7 @@ from bert_keras.features import (
     SEQUENCE_OUTPUT,
 )
 from bert_keras.pretraining.heads import GatherPositions, MaskedLMHead
+from bert_keras.text.options import check_integer
 from bert_keras.tokens.preprocessor import BertPreprocessor
 from bert_keras.training.model import (
     Term,
@@ -40,6 +41,7 @@ class BertPretrainer(WeightedMeanTraining, keras.Model):
         tied: masked LM scores pieces by their rows in the token table, as in 2018. Not
             tied, it has a table of its own, and of the token table only the rows in a
             batch get a gradient.
+        micro_batches: parts in which a batch is worked through, to the same effect.
 
     Inputs: the feature dictionary with `mask_positions`.
 
@@ -57,6 +59,7 @@ class BertPretrainer(WeightedMeanTraining, keras.Model):
         backbone: BertBackbone,
         preprocessor: BertPreprocessor | None = None,
         tied: bool = True,
+        micro_batches: int = 1,
         **kwargs,
     ):
         dtype = backbone.dtype_policy
@@ -102,6 +105,8 @@ class BertPretrainer(WeightedMeanTraining, keras.Model):
         self.next_sentence_head = next_sentence_head
         self.preprocessor = preprocessor
         self.tied = tied
+        check_integer("micro_batches", micro_batches, 1)
+        self.micro_batches = micro_batches
         if preprocessor is not None and preprocessor.tokenizer.has_vocabulary:
             self.check_vocabulary()
         self.make_trackers()
@@ -136,6 +141,13 @@ class BertPretrainer(WeightedMeanTraining, keras.Model):
                 tf.ones_like(next_sentence, tf.float32),
             ),
         ]
+
+    def weights_of(self, features: dict) -> dict[str, tf.Tensor]:
+        rows = tf.shape(features[NEXT_SENTENCE])[0]
+        return {
+            "masked_lm": tf.reduce_sum(features[MASK_WEIGHTS]),
+            "next_sentence": tf.cast(rows, tf.float32),
+        }
 
     def encode(self, features: dict) -> dict:
         """Returns every output at every position: what an exported model answers.
@@ -172,6 +184,7 @@ class BertPretrainer(WeightedMeanTraining, keras.Model):
             "backbone": keras.saving.serialize_keras_object(self.backbone),
             "preprocessor": keras.saving.serialize_keras_object(self.preprocessor),
             "tied": self.tied,
+            "micro_batches": self.micro_batches,
         }
 
     @classmethod

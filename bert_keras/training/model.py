@@ -5,6 +5,7 @@ divides each by the weight sum of the *global* batch, so the loss and its gradie
 the same on one replica as on several, however the weights are spread.
 """
 
+import itertools
 from typing import NamedTuple
 
 import keras
@@ -16,6 +17,8 @@ from bert_keras.training.replicas import (
     sum_gradients,
 )
 
+_KINDS = ("loss", "accuracy")
+
 
 class Term(NamedTuple):
     """One part of the loss, summed over this replica's part of the batch.
@@ -24,13 +27,11 @@ class Term(NamedTuple):
         name: name of the part, for the progress line.
         loss: float32 scalar, sum of weight * loss.
         correct: float32 scalar, sum of weight over the predictions that were right.
-        weight: float32 scalar, sum of the weights.
     """
 
     name: str
     loss: tf.Tensor
     correct: tf.Tensor
-    weight: tf.Tensor
 
 
 def classification_term(name, logits, labels, weights) -> Term:
@@ -47,7 +48,6 @@ def classification_term(name, logits, labels, weights) -> Term:
         name=name,
         loss=tf.reduce_sum(losses * weights),
         correct=tf.reduce_sum(tf.cast(is_correct, tf.float32) * weights),
-        weight=tf.reduce_sum(weights),
     )
 
 
@@ -58,16 +58,23 @@ class WeightedMeanTraining:
     the bases of a class of which functional models are made, and would change them for
     its subclassed siblings too.
 
-    The class it is mixed into defines `terms` and the attribute `term_names`.
+    The class it is mixed into defines `terms`, `weights_of` and `term_names`.
+
+    Attributes:
+        term_names: the parts of the loss.
+        micro_batches: parts in which a batch is worked through, one behind the other,
+            where it does not fit into memory at once. The step is the same: gradients
+            are added up, and divided by the weights of the whole batch.
     """
 
     term_names: tuple[str, ...] = ()
+    micro_batches: int = 1
 
     def make_trackers(self) -> None:
         """Makes the running means; a subclass calls it once it is a Keras model."""
         self._means = {}
         for name in self.term_names:
-            for kind in ("loss", "accuracy"):
+            for kind in _KINDS:
                 full_name = f"{name}_{kind}"
                 self._means[full_name] = keras.metrics.Mean(name=full_name)
 
@@ -135,34 +142,64 @@ class WeightedMeanTraining:
         """Returns the parts of the loss on a batch of features and labels."""
         raise TypeError(f"{type(self).__name__} does not define terms().")
 
+    def weights_of(self, features: dict) -> dict[str, tf.Tensor]:
+        """Returns the sum of the weights of each term, float32 scalars."""
+        raise TypeError(f"{type(self).__name__} does not define weights_of().")
+
     def train_step(self, data):
-        with tf.GradientTape() as tape:
-            loss = self._loss(self.terms(_features_alone(data), training=True))
-            scaled = self.optimizer.scale_loss(loss)
+        features = _features_alone(data)
+        weights = self._global_weights(features)
+        parts = [self._gradients(f, weights) for f in self._micro_batches(features)]
+        gradients, sums = parts[0]
+        for more_gradients, more_sums in parts[1:]:
+            gradients = list(map(_added, gradients, more_gradients))
+            sums += more_sums
+        self._count(sums, weights)
+        gradients = sum_gradients(gradients)
         variables = self.trainable_weights
-        gradients = sum_gradients(tape.gradient(scaled, variables))
         self.optimizer.apply_gradients(zip(gradients, variables, strict=True))
         return self._progress()
 
     def test_step(self, data):
-        self._loss(self.terms(_features_alone(data), training=False))
+        features = _features_alone(data)
+        terms = self.terms(features, training=False)
+        self._count(_sums(terms), self._global_weights(features))
         return self._progress()
 
-    def _loss(self, terms: list[Term]) -> tf.Tensor:
-        """Returns this replica's share of the global loss, and counts all of it."""
-        replica = tf.distribute.get_replica_context()
-        share = 0.0
-        for term in terms:
-            sums = tf.stack([term.loss, term.correct, term.weight])
-            sums = replica.all_reduce(
-                tf.distribute.ReduceOp.SUM, tf.stop_gradient(sums)
-            )
-            loss, correct, weight = tf.unstack(sums)
-            share += tf.math.divide_no_nan(term.loss, weight)
-            for kind, value in (("loss", loss), ("accuracy", correct)):
-                mean = tf.math.divide_no_nan(value, weight)
-                self._means[f"{term.name}_{kind}"].update_state(mean, weight)
-        return share
+    def _micro_batches(self, features: dict) -> list[dict]:
+        """Cuts a batch into parts, as even as can be, that fit into memory."""
+        count = self.micro_batches
+        if count == 1:
+            return [features]
+        first = next(iter(features.values()))
+        rows = first.shape[0] or tf.shape(first)[0]
+        edges = [number * rows // count for number in range(count + 1)]
+        return [
+            {name: tensor[start:end] for name, tensor in features.items()}
+            for start, end in itertools.pairwise(edges)
+        ]
+
+    def _gradients(self, features: dict, weights: tf.Tensor):
+        """Returns a part's share of the gradients, and of the sums of each term."""
+        with tf.GradientTape() as tape:
+            terms = self.terms(features, training=True)
+            losses = tf.stack([term.loss for term in terms])
+            loss = tf.reduce_sum(tf.math.divide_no_nan(losses, weights))
+            scaled = self.optimizer.scale_loss(loss)
+        return tape.gradient(scaled, self.trainable_weights), _sums(terms)
+
+    def _global_weights(self, features: dict) -> tf.Tensor:
+        """Returns the weight sum of each term over all replicas, `[terms]`."""
+        weights = self.weights_of(features)
+        weights = tf.stack([weights[name] for name in self.term_names])
+        return _over_replicas(weights)
+
+    def _count(self, sums: tf.Tensor, weights: tf.Tensor) -> None:
+        """Counts the global means of a batch; `sums` are this replica's."""
+        means = tf.math.divide_no_nan(_over_replicas(sums), weights[:, None])
+        for number, name in enumerate(self.term_names):
+            for kind, mean in zip(_KINDS, tf.unstack(means[number]), strict=True):
+                self._means[f"{name}_{kind}"].update_state(mean, weights[number])
 
     def _progress(self) -> dict:
         means = {name: mean.result() for name, mean in self._means.items()}
@@ -184,6 +221,27 @@ class WeightedMeanTraining:
     @property
     def metrics(self):
         return list(self._means.values())
+
+
+def _sums(terms: list[Term]) -> tf.Tensor:
+    """Returns loss and correct answers of each term, float32 `[terms, 2]`."""
+    return tf.stop_gradient(tf.stack([[term.loss, term.correct] for term in terms]))
+
+
+def _over_replicas(sums: tf.Tensor) -> tf.Tensor:
+    replica = tf.distribute.get_replica_context()
+    return replica.all_reduce(tf.distribute.ReduceOp.SUM, sums)
+
+
+def _added(one, other):
+    """Adds gradients; sparse ones stay sparse."""
+    if isinstance(one, tf.IndexedSlices):
+        return tf.IndexedSlices(
+            tf.concat([one.values, other.values], axis=0),
+            tf.concat([one.indices, other.indices], axis=0),
+            one.dense_shape,
+        )
+    return one + other
 
 
 def _features_alone(data) -> dict:
