@@ -33,6 +33,7 @@ from bert_keras.tokens.packer import BertPacker
 from bert_keras.tokens.preprocessor import BertPreprocessor
 from bert_keras.training.optimizer import BertAdamW, BertLamb, bert_optimizer
 from bert_keras.training.schedule import WarmupDecay
+from bert_keras.training.strategies import strategy_named
 
 __all__ = [
     "SpecialTokens",
@@ -57,6 +58,7 @@ __all__ = [
     "BertPretrainer",
     "tokenize_documents",
     "pretraining_dataset",
+    "strategy_named",
     "WarmupDecay",
     "BertAdamW",
     "BertLamb",

@@ -16,6 +16,7 @@ from bert_keras.training.replicas import (
     reduce_before_clipping,
     sum_gradients,
 )
+from bert_keras.training.strategies import refuse_parameter_servers
 
 _KINDS = ("loss", "accuracy")
 
@@ -100,6 +101,7 @@ class WeightedMeanTraining:
         Keras's own averages the replicas' logs along a batch axis, which they lack.
         """
         strategy = self.distribute_strategy
+        refuse_parameter_servers(strategy)
         # A compiler of one replica's step cannot reach into the others'.
         is_alone = strategy.num_replicas_in_sync == 1
         if not is_alone and self.optimizer is not None:
