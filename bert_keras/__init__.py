@@ -31,7 +31,9 @@ from bert_keras.text.word_counts import (
 from bert_keras.tokens.masker import MaskedLMMasker
 from bert_keras.tokens.packer import BertPacker
 from bert_keras.tokens.preprocessor import BertPreprocessor
-from bert_keras.training.optimizer import WarmupLinearDecay, bert_optimizer
+from bert_keras.training.optimizer import BertAdamW, BertLamb, bert_optimizer
+from bert_keras.training.schedule import WarmupDecay
+from bert_keras.training.strategies import strategy_named
 
 __all__ = [
     "SpecialTokens",
@@ -56,7 +58,10 @@ __all__ = [
     "BertPretrainer",
     "tokenize_documents",
     "pretraining_dataset",
-    "WarmupLinearDecay",
+    "strategy_named",
+    "WarmupDecay",
+    "BertAdamW",
+    "BertLamb",
     "bert_optimizer",
 ]
 __version__ = "0.1.0"

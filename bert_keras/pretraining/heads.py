@@ -15,7 +15,7 @@ class MaskedLMHead(keras.layers.Layer):
     (google-research/bert, `get_masked_lm_output`).
 
     Args:
-        token_embedding: the `TokenTable` of the encoder.
+        token_embedding: the `TokenTable` of the encoder; another one unties them.
         activation: as the encoder's.
         initializer_range: standard deviation of the initial kernel.
         layer_norm_epsilon: as the encoder's.
@@ -56,6 +56,8 @@ class MaskedLMHead(keras.layers.Layer):
             epsilon=self.layer_norm_epsilon, dtype=self.dtype_policy, name="norm"
         )
         self._norm.build((None, width))
+        if not self.token_embedding.built:
+            self.token_embedding.build()
         self.bias = self.add_weight(
             name="bias",
             shape=(self.token_embedding.vocabulary_size,),

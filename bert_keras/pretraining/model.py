@@ -3,7 +3,7 @@
 import keras
 import tensorflow as tf
 
-from bert_keras.embeddings import initial_weights
+from bert_keras.embeddings import TokenTable, initial_weights
 from bert_keras.encoder.backbone import BertBackbone
 from bert_keras.features import (
     ENCODER_INPUTS,
@@ -17,6 +17,7 @@ from bert_keras.features import (
     SEQUENCE_OUTPUT,
 )
 from bert_keras.pretraining.heads import GatherPositions, MaskedLMHead
+from bert_keras.text.options import check_integer
 from bert_keras.tokens.preprocessor import BertPreprocessor
 from bert_keras.training.model import (
     Term,
@@ -37,6 +38,10 @@ class BertPretrainer(WeightedMeanTraining, keras.Model):
         backbone: the encoder.
         preprocessor: text -> features; not used in training, but saved with the model,
             so that one `.keras` file is complete and can be exported to read text.
+        tied: masked LM scores pieces by their rows in the token table, as in 2018. Not
+            tied, it has a table of its own, and of the token table only the rows in a
+            batch get a gradient.
+        micro_batches: parts in which a batch is worked through, to the same effect.
 
     Inputs: the feature dictionary with `mask_positions`.
 
@@ -53,11 +58,22 @@ class BertPretrainer(WeightedMeanTraining, keras.Model):
         self,
         backbone: BertBackbone,
         preprocessor: BertPreprocessor | None = None,
+        tied: bool = True,
+        micro_batches: int = 1,
         **kwargs,
     ):
         dtype = backbone.dtype_policy
+        table = backbone.token_embedding
+        if not tied:
+            table = TokenTable(
+                backbone.vocabulary_size,
+                backbone.hidden_dim,
+                backbone.initializer_range,
+                dtype=dtype,
+                name="output_table",
+            )
         masked_lm_head = MaskedLMHead(
-            backbone.token_embedding,
+            table,
             activation=backbone.activation,
             initializer_range=backbone.initializer_range,
             layer_norm_epsilon=backbone.layer_norm_epsilon,
@@ -88,6 +104,9 @@ class BertPretrainer(WeightedMeanTraining, keras.Model):
         self.masked_lm_head = masked_lm_head
         self.next_sentence_head = next_sentence_head
         self.preprocessor = preprocessor
+        self.tied = tied
+        check_integer("micro_batches", micro_batches, 1)
+        self.micro_batches = micro_batches
         if preprocessor is not None and preprocessor.tokenizer.has_vocabulary:
             self.check_vocabulary()
         self.make_trackers()
@@ -123,6 +142,13 @@ class BertPretrainer(WeightedMeanTraining, keras.Model):
             ),
         ]
 
+    def weights_of(self, features: dict) -> dict[str, tf.Tensor]:
+        rows = tf.shape(features[NEXT_SENTENCE])[0]
+        return {
+            "masked_lm": tf.reduce_sum(features[MASK_WEIGHTS]),
+            "next_sentence": tf.cast(rows, tf.float32),
+        }
+
     def encode(self, features: dict) -> dict:
         """Returns every output at every position: what an exported model answers.
 
@@ -146,7 +172,8 @@ class BertPretrainer(WeightedMeanTraining, keras.Model):
         if self.backbone.dtype_policy.compute_dtype == "float32":
             return self
         config = {**self.backbone.get_config(), "dtype": "float32"}
-        full = BertPretrainer(BertBackbone.from_config(config), self.preprocessor)
+        backbone = BertBackbone.from_config(config)
+        full = BertPretrainer(backbone, self.preprocessor, self.tied)
         full.set_weights(self.get_weights())
         return full
 
@@ -156,6 +183,8 @@ class BertPretrainer(WeightedMeanTraining, keras.Model):
             "trainable": self.trainable,
             "backbone": keras.saving.serialize_keras_object(self.backbone),
             "preprocessor": keras.saving.serialize_keras_object(self.preprocessor),
+            "tied": self.tied,
+            "micro_batches": self.micro_batches,
         }
 
     @classmethod

@@ -5,10 +5,20 @@ divides each by the weight sum of the *global* batch, so the loss and its gradie
 the same on one replica as on several, however the weights are spread.
 """
 
+import itertools
 from typing import NamedTuple
 
 import keras
 import tensorflow as tf
+
+from bert_keras.training.replicas import (
+    cut_up,
+    reduce_before_clipping,
+    sum_gradients,
+)
+from bert_keras.training.strategies import refuse_parameter_servers
+
+_KINDS = ("loss", "accuracy")
 
 
 class Term(NamedTuple):
@@ -18,13 +28,11 @@ class Term(NamedTuple):
         name: name of the part, for the progress line.
         loss: float32 scalar, sum of weight * loss.
         correct: float32 scalar, sum of weight over the predictions that were right.
-        weight: float32 scalar, sum of the weights.
     """
 
     name: str
     loss: tf.Tensor
     correct: tf.Tensor
-    weight: tf.Tensor
 
 
 def classification_term(name, logits, labels, weights) -> Term:
@@ -41,7 +49,6 @@ def classification_term(name, logits, labels, weights) -> Term:
         name=name,
         loss=tf.reduce_sum(losses * weights),
         correct=tf.reduce_sum(tf.cast(is_correct, tf.float32) * weights),
-        weight=tf.reduce_sum(weights),
     )
 
 
@@ -52,51 +59,149 @@ class WeightedMeanTraining:
     the bases of a class of which functional models are made, and would change them for
     its subclassed siblings too.
 
-    The class it is mixed into defines `terms` and the attribute `term_names`.
+    The class it is mixed into defines `terms`, `weights_of` and `term_names`.
+
+    Attributes:
+        term_names: the parts of the loss.
+        micro_batches: parts in which a batch is worked through, one behind the other,
+            where it does not fit into memory at once. The step is the same: gradients
+            are added up, and divided by the weights of the whole batch.
     """
 
     term_names: tuple[str, ...] = ()
+    micro_batches: int = 1
 
     def make_trackers(self) -> None:
         """Makes the running means; a subclass calls it once it is a Keras model."""
         self._means = {}
         for name in self.term_names:
-            for kind in ("loss", "accuracy"):
+            for kind in _KINDS:
                 full_name = f"{name}_{kind}"
                 self._means[full_name] = keras.metrics.Mean(name=full_name)
+
+    def fit(self, x=None, *args, **kwargs):
+        return super().fit(self._cut_up(x), *args, **kwargs)
+
+    def evaluate(self, x=None, *args, **kwargs):
+        return super().evaluate(self._cut_up(x), *args, **kwargs)
+
+    def _cut_up(self, data):
+        strategy = self.distribute_strategy
+        is_whole = isinstance(data, tf.data.Dataset)
+        if strategy.num_replicas_in_sync > 1 and is_whole:
+            return cut_up(data, strategy)
+        return data
+
+    def _maybe_symbolic_build(self, iterator=None, data_batch=None):
+        """Does nothing: the model is built, and of logs Keras need know nothing."""
+
+    def _make_function(self, step_function):
+        """Returns a function that takes a step on what an iterator yields next.
+
+        Keras's own averages the replicas' logs along a batch axis, which they lack.
+        """
+        strategy = self.distribute_strategy
+        refuse_parameter_servers(strategy)
+        # A compiler of one replica's step cannot reach into the others'.
+        is_alone = strategy.num_replicas_in_sync == 1
+        if not is_alone and self.optimizer is not None:
+            with strategy.scope():
+                reduce_before_clipping(self.optimizer, self.trainable_variables)
+
+        def step(data):
+            logs = strategy.run(step_function, args=(data,))
+            mean = tf.distribute.ReduceOp.MEAN  # they are the same everywhere
+            return {
+                name: strategy.reduce(mean, value, axis=None)
+                for name, value in logs.items()
+            }
+
+        if not self.run_eagerly:
+            step = tf.function(
+                step,
+                autograph=False,
+                reduce_retracing=True,
+                jit_compile=self.jit_compile and is_alone,
+            )
+
+        def steps(iterator):
+            for _ in range(self.steps_per_execution):
+                logs = step(iterator.get_next())
+            return logs
+
+        if not self.run_eagerly:
+            steps = tf.function(steps, autograph=False, reduce_retracing=True)
+        tf_iterators = (tf.data.Iterator, tf.distribute.DistributedIterator)
+
+        def function(iterator):
+            if isinstance(iterator, tf_iterators):
+                return steps(iterator)
+            return step(next(iter(iterator)))
+
+        return function
 
     def terms(self, features: dict, training: bool) -> list[Term]:
         """Returns the parts of the loss on a batch of features and labels."""
         raise TypeError(f"{type(self).__name__} does not define terms().")
 
+    def weights_of(self, features: dict) -> dict[str, tf.Tensor]:
+        """Returns the sum of the weights of each term, float32 scalars."""
+        raise TypeError(f"{type(self).__name__} does not define weights_of().")
+
     def train_step(self, data):
-        with tf.GradientTape() as tape:
-            loss = self._loss(self.terms(_features_alone(data), training=True))
-            scaled = self.optimizer.scale_loss(loss)
+        features = _features_alone(data)
+        weights = self._global_weights(features)
+        parts = [self._gradients(f, weights) for f in self._micro_batches(features)]
+        gradients, sums = parts[0]
+        for more_gradients, more_sums in parts[1:]:
+            gradients = list(map(_added, gradients, more_gradients))
+            sums += more_sums
+        self._count(sums, weights)
+        gradients = sum_gradients(gradients)
         variables = self.trainable_weights
-        gradients = tape.gradient(scaled, variables)
         self.optimizer.apply_gradients(zip(gradients, variables, strict=True))
         return self._progress()
 
     def test_step(self, data):
-        self._loss(self.terms(_features_alone(data), training=False))
+        features = _features_alone(data)
+        terms = self.terms(features, training=False)
+        self._count(_sums(terms), self._global_weights(features))
         return self._progress()
 
-    def _loss(self, terms: list[Term]) -> tf.Tensor:
-        """Returns this replica's share of the global loss, and counts all of it."""
-        replica = tf.distribute.get_replica_context()
-        share = 0.0
-        for term in terms:
-            sums = tf.stack([term.loss, term.correct, term.weight])
-            sums = replica.all_reduce(
-                tf.distribute.ReduceOp.SUM, tf.stop_gradient(sums)
-            )
-            loss, correct, weight = tf.unstack(sums)
-            share += tf.math.divide_no_nan(term.loss, weight)
-            for kind, value in (("loss", loss), ("accuracy", correct)):
-                mean = tf.math.divide_no_nan(value, weight)
-                self._means[f"{term.name}_{kind}"].update_state(mean, weight)
-        return share
+    def _micro_batches(self, features: dict) -> list[dict]:
+        """Cuts a batch into parts, as even as can be, that fit into memory."""
+        count = self.micro_batches
+        if count == 1:
+            return [features]
+        first = next(iter(features.values()))
+        rows = first.shape[0] or tf.shape(first)[0]
+        edges = [number * rows // count for number in range(count + 1)]
+        return [
+            {name: tensor[start:end] for name, tensor in features.items()}
+            for start, end in itertools.pairwise(edges)
+        ]
+
+    def _gradients(self, features: dict, weights: tf.Tensor):
+        """Returns a part's share of the gradients, and of the sums of each term."""
+        with tf.GradientTape() as tape:
+            terms = self.terms(features, training=True)
+            losses = tf.stack([term.loss for term in terms])
+            loss = tf.reduce_sum(tf.math.divide_no_nan(losses, weights))
+            scaled = self.optimizer.scale_loss(loss)
+        return tape.gradient(scaled, self.trainable_weights), _sums(terms)
+
+    def _global_weights(self, features: dict) -> tf.Tensor:
+        """Returns the weight sum of each term over all replicas, `[terms]`."""
+        weights = self.weights_of(features)
+        weights = tf.stack([weights[name] for name in self.term_names])
+        return _over_replicas(weights)
+
+    def _count(self, sums: tf.Tensor, weights: tf.Tensor) -> None:
+        """Counts the global means of a batch; `sums` are this replica's."""
+        means = tf.math.divide_no_nan(_over_replicas(sums), weights[:, None])
+        for number, name in enumerate(self.term_names):
+            for kind, mean in zip(_KINDS, tf.unstack(means[number]), strict=True):
+                self._means[f"{name}_{kind}"].update_state(mean, weights[number])
 
     def _progress(self) -> dict:
         means = {name: mean.result() for name, mean in self._means.items()}
@@ -118,6 +223,27 @@ class WeightedMeanTraining:
     @property
     def metrics(self):
         return list(self._means.values())
+
+
+def _sums(terms: list[Term]) -> tf.Tensor:
+    """Returns loss and correct answers of each term, float32 `[terms, 2]`."""
+    return tf.stop_gradient(tf.stack([[term.loss, term.correct] for term in terms]))
+
+
+def _over_replicas(sums: tf.Tensor) -> tf.Tensor:
+    replica = tf.distribute.get_replica_context()
+    return replica.all_reduce(tf.distribute.ReduceOp.SUM, sums)
+
+
+def _added(one, other):
+    """Adds gradients; sparse ones stay sparse."""
+    if isinstance(one, tf.IndexedSlices):
+        return tf.IndexedSlices(
+            tf.concat([one.values, other.values], axis=0),
+            tf.concat([one.indices, other.indices], axis=0),
+            one.dense_shape,
+        )
+    return one + other
 
 
 def _features_alone(data) -> dict:

@@ -1,64 +1,135 @@
-"""The optimizer and learning-rate schedule of BERT."""
+"""The optimizers of BERT: AdamW and LAMB, and tables of which only some rows move."""
 
 import keras
 import tensorflow as tf
+
+from bert_keras.training.schedule import WarmupDecay
 
 # Names of the variables that are biases or belong to a norm: never decayed.
 UNDECAYED = ("bias", "gamma", "beta")
 
 
-@keras.saving.register_keras_serializable(package="bert_keras")
-class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
-    """Rises linearly to the peak, then falls linearly to zero (Devlin et al., A.2).
+class _BertUpdates:
+    """What both optimizers share; a class to mix into a Keras optimizer, before it.
 
-    Step t of `total_steps` (counted from 0) has the rate
-    `peak * min((t + 1) / (warmup_steps + 1), (total_steps - t) / (total_steps -
-    warmup_steps))`, and 0 after the last.
-
-    Args:
-        peak: greatest learning rate.
-        total_steps: steps of the whole run.
-        warmup_steps: steps of the rise; fewer than `total_steps`.
-
-    Raises:
-        ValueError: a warmup that does not fit in the run.
+    Biases and norms never decay: Keras keeps such names out of an optimizer's config,
+    so that a saved and loaded one would decay them after all; here they belong to the
+    class. The gradient of a table is clipped by the norm of what it sums up to, and
+    with `lazy_embeddings` only the rows that it has move.
     """
 
-    def __init__(self, peak: float, total_steps: int, warmup_steps: int = 0):
-        if not 0 <= warmup_steps < total_steps:
-            raise ValueError(
-                f"Received: warmup_steps={warmup_steps} of total_steps={total_steps}; "
-                "allowed: 0 up to one less than total_steps."
-            )
-        self.peak = peak
-        self.total_steps = total_steps
-        self.warmup_steps = warmup_steps
+    def __init__(self, *args, lazy_embeddings: bool = False, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.lazy_embeddings = lazy_embeddings
+        self.exclude_from_weight_decay(var_names=list(UNDECAYED))
+        self._lazy: set = set()
 
-    def __call__(self, step):
-        step = tf.cast(step, tf.float32)
-        rise = (step + 1) / (self.warmup_steps + 1)
-        fall = (self.total_steps - step) / (self.total_steps - self.warmup_steps)
-        return self.peak * tf.maximum(tf.minimum(rise, fall), 0.0)
+    def apply(self, grads, trainable_variables=None):
+        grads = list(map(_summed, grads))
+        if self.lazy_embeddings and trainable_variables is not None:
+            self._lazy = {
+                self._var_key(variable)
+                for gradient, variable in zip(grads, trainable_variables, strict=True)
+                if isinstance(gradient, tf.IndexedSlices)
+            }
+        super().apply(grads, trainable_variables)
+
+    def _clip_gradients(self, grads):
+        if not self.global_clipnorm:
+            return super()._clip_gradients(grads)
+        clipped, _ = tf.clip_by_global_norm(grads, self.global_clipnorm)
+        return clipped
+
+    def _use_weight_decay(self, variable):
+        # Rows that are not in the batch stay as they are; those that are, decay below.
+        is_lazy = self._var_key(variable) in self._lazy
+        return not is_lazy and super()._use_weight_decay(variable)
+
+    def update_step(self, gradient, variable, learning_rate):
+        if self._var_key(variable) in self._lazy:
+            self._update_rows(gradient, variable, learning_rate)
+        else:
+            super().update_step(tf.convert_to_tensor(gradient), variable, learning_rate)
+
+    def _update_rows(self, gradient, variable, learning_rate) -> None:
+        """Moves the rows that are in the gradient, and their moments; no others.
+
+        The bias of the moments is corrected for the steps of the run, not of the row.
+        """
+        rows, gradient = gradient.indices, tf.cast(gradient.values, variable.dtype)
+        index = self._get_variable_index(variable)
+        moments = []
+        for stored, beta, value in (
+            (self._momentums[index], self.beta_1, gradient),
+            (self._velocities[index], self.beta_2, tf.square(gradient)),
+        ):
+            moment = tf.gather(stored.value, rows)
+            moment += (value - moment) * (1 - beta)
+            self.assign(stored, tf.IndexedSlices(moment, rows))
+            moments.append(moment)
+        first, second = moments
+        step = tf.cast(self.iterations + 1, variable.dtype)
+        left = [
+            tf.pow(tf.cast(b, step.dtype), step) for b in (self.beta_1, self.beta_2)
+        ]
+        update = first / (tf.sqrt(second) + self.epsilon)  # as Keras adds epsilon
+        update *= tf.sqrt(1 - left[1]) / (1 - left[0])
+        update += (self.weight_decay or 0.0) * tf.gather(variable, rows)
+        rate = tf.cast(learning_rate, variable.dtype)
+        self.assign_sub(variable, tf.IndexedSlices(rate * update, rows))
 
     def get_config(self):
-        return {
-            "peak": self.peak,
-            "total_steps": self.total_steps,
-            "warmup_steps": self.warmup_steps,
-        }
+        return {**super().get_config(), "lazy_embeddings": self.lazy_embeddings}
 
 
 @keras.saving.register_keras_serializable(package="bert_keras")
-class BertAdamW(keras.optimizers.AdamW):
-    """AdamW that never decays biases and norms.
+class BertAdamW(_BertUpdates, keras.optimizers.AdamW):
+    """AdamW that never decays biases and norms (Loshchilov and Hutter 2019).
 
-    Keras keeps the names of undecayed variables out of an optimizer's config, so that a
-    saved and loaded AdamW decays them after all; here they belong to the class.
+    Args:
+        lazy_embeddings: of a table whose gradient is sparse, move only the rows that
+            are in the batch, with their moments and their decay.
+
+    The other arguments are those of `keras.optimizers.AdamW`.
     """
 
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        self.exclude_from_weight_decay(var_names=list(UNDECAYED))
+
+@keras.saving.register_keras_serializable(package="bert_keras")
+class BertLamb(_BertUpdates, keras.optimizers.AdamW):
+    """LAMB, for large batches (You et al. 2020, algorithm 2).
+
+    Each variable moves by the learning rate times `|w| / |u|` times u, where u is the
+    step of Adam plus the decay; biases and norms move by u alone, without decay, as in
+    the authors' own code. Arguments as `BertAdamW`; lazy rows take steps of AdamW.
+    """
+
+    def _apply_weight_decay(self, variables):
+        """Does nothing: decay is a part of the step, under the same ratio."""
+
+    def update_step(self, gradient, variable, learning_rate):
+        if self._var_key(variable) in self._lazy:
+            self._update_rows(gradient, variable, learning_rate)
+            return
+        gradient = tf.cast(tf.convert_to_tensor(gradient), variable.dtype)
+        index = self._get_variable_index(variable)
+        first, second = self._momentums[index], self._velocities[index]
+        self.assign_add(first, (gradient - first) * (1 - self.beta_1))
+        self.assign_add(second, (tf.square(gradient) - second) * (1 - self.beta_2))
+        step = tf.cast(self.iterations + 1, variable.dtype)
+        first = first / (1 - tf.pow(tf.cast(self.beta_1, variable.dtype), step))
+        second = second / (1 - tf.pow(tf.cast(self.beta_2, variable.dtype), step))
+        update = first / (tf.sqrt(second) + self.epsilon)
+        ratio = tf.ones([], variable.dtype)
+        if self._use_weight_decay(variable):
+            update += (self.weight_decay or 0.0) * variable
+            lengths = tf.norm(variable), tf.norm(update)
+            is_zero = tf.reduce_any([length == 0 for length in lengths])
+            ratio = tf.where(is_zero, ratio, tf.math.divide_no_nan(*lengths))
+        rate = tf.cast(learning_rate, variable.dtype)
+        self.assign_sub(variable, rate * ratio * update)
+
+
+OPTIMIZERS = {"adamw": BertAdamW, "lamb": BertLamb}
 
 
 def bert_optimizer(
@@ -66,10 +137,13 @@ def bert_optimizer(
     total_steps: int,
     *,
     warmup_share: float = 0.1,
+    decay: str = "linear",
     weight_decay: float = 0.01,
     clip_norm: float = 1.0,
+    optimizer: str = "adamw",
+    lazy_embeddings: bool = False,
 ) -> keras.optimizers.Optimizer:
-    """Returns AdamW as BERT uses it.
+    """Returns AdamW, or LAMB, as BERT uses it.
 
     Weight decay on kernels and tables only, gradients clipped by their global norm,
     beta 0.9 and 0.999, epsilon 1e-6 (google-research/bert, `optimization.py`).
@@ -78,15 +152,34 @@ def bert_optimizer(
         learning_rate: peak of the schedule.
         total_steps: steps of the whole run.
         warmup_share: share of the steps in which the rate rises.
+        decay: how it falls: `"linear"`, `"cosine"` or `"constant"`.
         weight_decay: decoupled decay, times the learning rate.
         clip_norm: greatest global norm of the gradients.
+        optimizer: `"adamw"` or `"lamb"`.
+        lazy_embeddings: move only the rows of untied tables that are in the batch.
+
+    Raises:
+        ValueError: an unknown optimizer or decay.
     """
-    schedule = WarmupLinearDecay(
-        learning_rate, total_steps, int(warmup_share * total_steps)
-    )
-    return BertAdamW(
-        schedule,
+    if optimizer not in OPTIMIZERS:
+        raise ValueError(
+            f"Received: optimizer={optimizer!r}; allowed: "
+            f"{', '.join(map(repr, OPTIMIZERS))}."
+        )
+    warmup_steps = int(warmup_share * total_steps)
+    return OPTIMIZERS[optimizer](
+        WarmupDecay(learning_rate, total_steps, warmup_steps, decay),
         weight_decay=weight_decay,
         epsilon=1e-6,
         global_clipnorm=clip_norm,
+        lazy_embeddings=lazy_embeddings,
     )
+
+
+def _summed(gradient):
+    """Returns a sparse gradient with each row once; another one as it is."""
+    if not isinstance(gradient, tf.IndexedSlices):
+        return gradient
+    rows, places = tf.unique(gradient.indices)
+    values = tf.math.unsorted_segment_sum(gradient.values, places, tf.size(rows))
+    return tf.IndexedSlices(values, rows, gradient.dense_shape)
