@@ -182,7 +182,9 @@ def _described(documents, tokenizer, options: PretrainingOptions) -> dict:
         **dataclasses.asdict(options),
         "corpus": corpus.hexdigest(),
         "vocabulary": hashlib.sha256(tokens).hexdigest(),
-        **tokenizer.settings(),
+        # What decides ids, and not how they are laid out or by which engine.
+        **tokenizer.options.as_json(),
+        "special_tokens": list(tokenizer.vocabulary.special_tokens),
     }
 
 

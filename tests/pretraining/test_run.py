@@ -93,7 +93,12 @@ def test_another_run_s_folder_is_refused(tmp_path, tokenizer):
     larger = WordPieceTokenizer([*SMALL, "more"])
     with pytest.raises(ValueError, match="vocabulary="):
         pretrain(DOCUMENTS, larger, OPTIONS, tmp_path)
+    accented = tokenizer.copy(strip_accents=False)
+    with pytest.raises(ValueError, match="strip_accents=False"):
+        pretrain(DOCUMENTS, accented, OPTIONS, tmp_path)
     assert (tmp_path / MODEL_FILE).read_bytes() == before
+    # The engine gives the same ids, and so it is the same run.
+    pretrain(DOCUMENTS, tokenizer.copy(engine="stock"), OPTIONS, tmp_path)
 
 
 def test_another_corpus_is_another_run(tmp_path, tokenizer):
