@@ -58,6 +58,16 @@ def test_replicas_of_one_machine(one_device, tmp_path, replicas):
     assert_equal_results(out, one_device)
 
 
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_lazy_embeddings(tmp_path, replicas):
+    """Rows that no replica has in its batch stay bit for bit; decay leaves them too."""
+    out = tmp_path / "found.npz"
+    finished([started(out, "--replicas", str(replicas), "--lazy")])
+    found = np.load(out)
+    moved = (found["table"] != found["before"]).any(axis=1)
+    assert moved.tolist() == [False] * 5 + [True] * 15
+
+
 def free_ports(count):
     sockets = [socket.socket() for _ in range(count)]
     try:
