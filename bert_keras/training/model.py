@@ -16,7 +16,7 @@ from bert_keras.training.replicas import (
     reduce_before_clipping,
     sum_gradients,
 )
-from bert_keras.training.strategies import refuse_parameter_servers
+from bert_keras.training.strategies import check_strategy
 
 _KINDS = ("loss", "accuracy")
 
@@ -87,6 +87,7 @@ class WeightedMeanTraining:
 
     def _cut_up(self, data):
         strategy = self.distribute_strategy
+        check_strategy(strategy)
         is_whole = isinstance(data, tf.data.Dataset)
         if strategy.num_replicas_in_sync > 1 and is_whole:
             return cut_up(data, strategy)
@@ -101,7 +102,6 @@ class WeightedMeanTraining:
         Keras's own averages the replicas' logs along a batch axis, which they lack.
         """
         strategy = self.distribute_strategy
-        refuse_parameter_servers(strategy)
         # A compiler of one replica's step cannot reach into the others'.
         is_alone = strategy.num_replicas_in_sync == 1
         if not is_alone and self.optimizer is not None:

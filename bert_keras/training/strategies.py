@@ -2,6 +2,7 @@
 
 import os
 
+import keras
 import tensorflow as tf
 
 STRATEGIES = ("auto", "none", "mirrored", "workers", "tpu")
@@ -59,8 +60,29 @@ def _found() -> str:
     return "mirrored" if several else "none"
 
 
-def refuse_parameter_servers(strategy: tf.distribute.Strategy) -> None:
-    """Raises a `ValueError` for a strategy whose replicas do not step together."""
+def versions_know_replicas() -> bool:
+    """Says whether Keras and TensorFlow share uneven batches out as they should.
+
+    With Keras 3.9 and TensorFlow 2.18 rows of the last batches were lost.
+    """
+    versions = (keras.__version__, (3, 15)), (tf.__version__, (2, 21))
+    return all(
+        tuple(map(int, version.split(".")[:2])) >= least for version, least in versions
+    )
+
+
+def check_strategy(strategy: tf.distribute.Strategy) -> None:
+    """Raises a `ValueError` for a strategy that would not train as one device does."""
+    _refuse_parameter_servers(strategy)
+    if strategy.num_replicas_in_sync > 1 and not versions_know_replicas():
+        raise ValueError(
+            f"Several replicas need newer libraries. Received: Keras "
+            f"{keras.__version__} and TensorFlow {tf.__version__}; allowed: Keras 3.15 "
+            "and TensorFlow 2.21 or newer, or one device."
+        )
+
+
+def _refuse_parameter_servers(strategy: tf.distribute.Strategy) -> None:
     if isinstance(strategy, tf.distribute.experimental.ParameterServerStrategy):
         raise ValueError(
             "Parameter servers are not supported: their replicas do not take steps "

@@ -5,11 +5,8 @@ import json
 import pytest
 import tensorflow as tf
 
-from bert_keras.training.strategies import (
-    _found,
-    refuse_parameter_servers,
-    strategy_named,
-)
+from bert_keras.training import strategies
+from bert_keras.training.strategies import _found, check_strategy, strategy_named
 
 
 @pytest.fixture(autouse=True)
@@ -54,5 +51,18 @@ def test_what_cannot_work_is_refused(name, message):
 def test_parameter_servers_are_refused_where_they_are_used():
     strategy = object.__new__(tf.distribute.experimental.ParameterServerStrategy)
     with pytest.raises(ValueError, match="Received: ParameterServerStrategy"):
-        refuse_parameter_servers(strategy)
-    refuse_parameter_servers(tf.distribute.get_strategy())
+        check_strategy(strategy)
+    check_strategy(tf.distribute.get_strategy())
+
+
+def test_libraries_that_lose_rows_are_refused(monkeypatch):
+    class Two:
+        num_replicas_in_sync = 2
+
+    monkeypatch.setattr(strategies, "versions_know_replicas", lambda: False)
+    with pytest.raises(
+        ValueError, match=r"Keras .* allowed: Keras 3.15 and TensorFlow"
+    ):
+        check_strategy(Two())
+    monkeypatch.setattr(strategies, "versions_know_replicas", lambda: True)
+    check_strategy(Two())
