@@ -24,6 +24,7 @@ from oracles import (
 from bert_keras import Vocabulary, WordPieceTokenizer
 from bert_keras.export.artefacts import codepoints_of
 from bert_keras.export.onnx import session, to_onnx
+from bert_keras.text.options import WORD_LIMITS
 
 # name of the vocabulary -> is it lower-cased?
 PUBLISHED = {
@@ -44,11 +45,17 @@ def batches(texts):
     return (texts[start : start + BATCH] for start in range(0, len(texts), BATCH))
 
 
+def characters_of(text):
+    """Bytes that are no UTF-8 are left out, as the script of 2018 did."""
+    return text.decode("utf-8", "ignore") if isinstance(text, bytes) else text
+
+
 def huggingface(vocabulary, **options):
     reference = reference_tokenizer(vocabulary, **options)
 
     def ids(texts):
         for batch in batches(texts):
+            batch = list(map(characters_of, batch))
             encoded = reference.encode_batch(batch, add_special_tokens=False)
             yield from (encoding.ids for encoding in encoded)
 
@@ -94,7 +101,8 @@ def in_tf_data(tokenizer):
 
 def unbatched(tokenizer):
     def ids(texts):
-        for row in tf.data.Dataset.from_tensor_slices(texts).map(tokenizer):
+        dataset = tf.data.Dataset.from_tensor_slices(list(texts))
+        for row in dataset.map(tokenizer, num_parallel_calls=2):
             yield row["token_ids"].numpy().tolist()
 
     return ids
@@ -119,7 +127,8 @@ def in_onnx(tokenizer):
     def ids(texts):
         names = ["token_ids", "counts"]
         for batch in batches(texts):
-            answered = made.run(names, {"codepoints": codepoints_of(batch)})
+            codepoints = codepoints_of(list(map(characters_of, batch)))
+            answered = made.run(names, {"codepoints": codepoints})
             yield from _rows(dict(zip(names, answered, strict=True)))
 
     return ids
@@ -201,7 +210,6 @@ def test_a_sample_under_the_rule_of_2018(name):
 @needs_data
 @needs_its_unicode
 def test_broken_utf8(uncased):
-    """The script of 2018 left out what is no character, and so do we."""
     texts = list(broken(3000, seed=3))
     tokenizer = WordPieceTokenizer(uncased, rules="google")
     engines = eager(tokenizer), in_tf_data(tokenizer)
@@ -310,50 +318,41 @@ def test_random_words_of_a_small_vocabulary(random):
 @pytest.mark.slow
 @needs_data
 @each_vocabulary
+@pytest.mark.parametrize(
+    "rules", ["huggingface", pytest.param("google", marks=needs_its_unicode)]
+)
 class TestTheWholeSweep:
-    def test_every_line_of_the_shared_data(self, name, tmp_path):
+    """All texts, vocabularies, rule sets and targets."""
+
+    @pytest.fixture
+    def assert_same(self, name, rules, tmp_path):
         vocabulary, lowercase = read(name), PUBLISHED[name]
-        tokenizer = WordPieceTokenizer(vocabulary, lowercase=lowercase)
+        tokenizer = WordPieceTokenizer(vocabulary, lowercase=lowercase, rules=rules)
+        reference = {"huggingface": huggingface, "google": google}[rules]
+        expected = reference(vocabulary, lowercase=lowercase)
+        engines = targets(tokenizer, tmp_path / "saved")
+
+        def check(texts, one_by_one):
+            assert_equal(texts, expected, *engines)
+            assert_equal(one_by_one, expected, unbatched(tokenizer))
+
+        return check
+
+    def test_every_line_of_the_shared_data(self, assert_same):
         texts = list(shared_lines())
         assert len(texts) > 100_000
-        expected = huggingface(vocabulary, lowercase=lowercase)
-        assert_equal(texts, expected, *targets(tokenizer, tmp_path / "saved"))
+        assert_same(texts, one_by_one=texts)
 
-    @needs_its_unicode
-    def test_every_line_under_the_rule_of_2018(self, name):
-        vocabulary, lowercase = read(name), PUBLISHED[name]
-        tokenizer = WordPieceTokenizer(vocabulary, lowercase=lowercase, rules="google")
-        expected = google(vocabulary, lowercase=lowercase)
-        texts = itertools.islice(shared_lines(), 0, None, 10)
-        assert_equal(texts, expected, eager(tokenizer), in_tf_data(tokenizer))
+    def test_every_codepoint(self, assert_same):
+        texts = list(every_codepoint())
+        # One by one takes long: a hundred texts are one.
+        joined = (" ".join(texts[i : i + 100]) for i in range(0, len(texts), 100))
+        assert_same(texts, one_by_one=joined)
 
-    def test_every_codepoint(self, name):
-        vocabulary, lowercase = read(name), PUBLISHED[name]
-        tokenizer = WordPieceTokenizer(vocabulary, lowercase=lowercase)
-        expected = huggingface(vocabulary, lowercase=lowercase)
-        engines = eager(tokenizer), in_tf_data(tokenizer), in_onnx(tokenizer)
-        assert_equal(every_codepoint(), expected, *engines)
+    def test_fuzz(self, assert_same, rules):
+        texts = fuzzed(200_000, seed=6, limit=WORD_LIMITS[rules])
+        assert_same(texts, one_by_one=texts)
 
-    @needs_its_unicode
-    def test_every_codepoint_under_the_rule_of_2018(self, name):
-        vocabulary, lowercase = read(name), PUBLISHED[name]
-        tokenizer = WordPieceTokenizer(vocabulary, lowercase=lowercase, rules="google")
-        expected = google(vocabulary, lowercase=lowercase)
-        assert_equal(every_codepoint(), expected, eager(tokenizer))
-
-    def test_fuzz(self, name, tmp_path):
-        vocabulary, lowercase = read(name), PUBLISHED[name]
-        tokenizer = WordPieceTokenizer(vocabulary, lowercase=lowercase)
-        texts = fuzzed(200_000, seed=6, limit=100)
-        expected = huggingface(vocabulary, lowercase=lowercase)
-        assert_equal(texts, expected, *targets(tokenizer, tmp_path / "saved"))
-
-    @needs_its_unicode
-    def test_fuzz_under_the_rule_of_2018(self, name, tmp_path):
-        vocabulary, lowercase = read(name), PUBLISHED[name]
-        tokenizer = WordPieceTokenizer(vocabulary, lowercase=lowercase, rules="google")
-        expected = google(vocabulary, lowercase=lowercase)
-        texts = fuzzed(200_000, seed=7, limit=200)
-        assert_equal(texts, expected, *targets(tokenizer, tmp_path / "saved"))
+    def test_broken_utf8(self, assert_same):
         texts = list(broken(50_000, seed=8))
-        assert_equal(texts, expected, eager(tokenizer), in_tf_data(tokenizer))
+        assert_same(texts, one_by_one=texts)
