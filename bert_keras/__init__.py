@@ -15,9 +15,14 @@ from bert_keras.embeddings import BertEmbeddings, TokenTable
 from bert_keras.encoder.backbone import BertBackbone
 from bert_keras.encoder.block import TransformerBlock
 from bert_keras.features import SpecialTokens
-from bert_keras.pretraining.data import pretraining_dataset, tokenize_documents
+from bert_keras.pretraining.corpus import CorpusFormat
+from bert_keras.pretraining.data import PretrainingData
 from bert_keras.pretraining.heads import MaskedLMHead
 from bert_keras.pretraining.model import BertPretrainer
+from bert_keras.pretraining.options import PretrainingOptions
+from bert_keras.pretraining.prepare import prepare_corpus
+from bert_keras.pretraining.run import RunSettings, pretrain
+from bert_keras.pretraining.shards import Shards
 from bert_keras.text.learner import learn_vocabulary
 from bert_keras.text.report import vocabulary_report
 from bert_keras.text.tokenizer import WordPieceTokenizer
@@ -56,8 +61,13 @@ __all__ = [
     "BertBackbone",
     "MaskedLMHead",
     "BertPretrainer",
-    "tokenize_documents",
-    "pretraining_dataset",
+    "CorpusFormat",
+    "prepare_corpus",
+    "Shards",
+    "PretrainingData",
+    "PretrainingOptions",
+    "RunSettings",
+    "pretrain",
     "strategy_named",
     "WarmupDecay",
     "BertAdamW",

@@ -7,6 +7,7 @@ wrong; `check` exits with 1 if artefacts differ.
 
 import argparse
 import contextlib
+import dataclasses
 import re
 import sys
 import warnings
@@ -16,13 +17,15 @@ from typing import NoReturn
 
 import tensorflow as tf
 
-from bert_keras import commands
-from bert_keras.config import SIZES
+from bert_keras.commands import answers, text, train
 from bert_keras.export.exporter import FORMATS
 from bert_keras.export.onnx import NAMES, ExportError
-from bert_keras.pretraining.run import PretrainingOptions
+from bert_keras.pretraining.corpus import FORMATS as CORPUS_FORMATS
+from bert_keras.pretraining.options import PretrainingOptions
+from bert_keras.pretraining.run import RunSettings
 from bert_keras.text.learner import OBJECTIVES
 from bert_keras.text.options import WORD_LIMITS
+from bert_keras.training.strategies import STRATEGIES
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -35,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
         # Whatever a library prints must not get among the results.
         with contextlib.redirect_stdout(sys.stderr), _warnings_in_one_line():
             return options.command(options, results) or 0
-    except (ValueError, OSError, ExportError, tf.errors.OpError) as error:
+    except (ValueError, OSError, ImportError, ExportError, tf.errors.OpError) as error:
         if isinstance(error, BrokenPipeError):  # the reader has seen enough
             sys.stderr.close()
             return 0
@@ -74,17 +77,17 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="bert-keras", description="BERT in Keras, from text to loss.")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    def add(name: str, function, text: str) -> argparse.ArgumentParser:
-        command = subparsers.add_parser(name, help=text, description=text)
+    def add(name: str, function, does: str) -> argparse.ArgumentParser:
+        command = subparsers.add_parser(name, help=does, description=does)
         command.set_defaults(command=function)
         return command
 
     add_demo = add(
-        "demo", commands.demo, "the whole path on the text that is on every machine"
+        "demo", train.demo, "the whole path on the text that is on every machine"
     )
     add_demo.add_argument("--out", type=Path, default=Path("saved_models/demo"))
 
-    vocab = add("vocab", commands.vocab, "learn a vocabulary from a corpus")
+    vocab = add("vocab", text.vocab, "learn a vocabulary from a corpus")
     _add_corpus(vocab)
     vocab.add_argument("--size", type=int, required=True, help="most tokens")
     vocab.add_argument("--out", type=Path, required=True, metavar="vocab.txt")
@@ -100,14 +103,11 @@ def _parser() -> argparse.ArgumentParser:
         "--held-out", nargs="+", type=Path, default=(), metavar="FILE",
         help="text to measure the vocabulary on",
     )  # fmt: skip
-    vocab.add_argument("--processes", type=_positive, default=1, help="that count")
     vocab.add_argument(
         "--counts", action="store_true", help=".tsv files hold lines word, tab, count"
     )
 
-    tokenize = add(
-        "tokenize", commands.tokenize, "JSON strings in, JSON arrays of ids out"
-    )
+    tokenize = add("tokenize", text.tokenize, "JSON strings in, JSON arrays of ids out")
     source = tokenize.add_mutually_exclusive_group(required=True)
     source.add_argument("--vocab", type=Path, metavar="FILE")
     source.add_argument("--model", type=Path)
@@ -122,26 +122,23 @@ def _parser() -> argparse.ArgumentParser:
         "--engine", choices=("stock", "tf_text"), help="the same ids either way"
     )
 
-    train = add(
-        "pretrain", commands.pretrain, "pretrain; the same command again resumes"
+    prepare = add(
+        "prepare", train.prepare, "cut a corpus into pieces; the same again resumes"
     )
-    _add_corpus(train)
-    train.add_argument("--vocab", type=Path, required=True, metavar="FILE")
-    train.add_argument("--out", type=Path, required=True, metavar="RUN")
-    train.add_argument("--size", choices=SIZES, default=PretrainingOptions.size)
-    train.add_argument("--steps", type=_positive, default=PretrainingOptions.steps)
-    for name in ("sequence_length", "batch_size", "predictions"):
-        default = getattr(PretrainingOptions, name)
-        flag = "--" + name.replace("_", "-")
-        train.add_argument(flag, type=_positive, default=default)
-    train.add_argument(
-        "--learning-rate", type=float, default=PretrainingOptions.learning_rate
+    _add_corpus(prepare)
+    prepare.add_argument("--vocab", type=Path, required=True, metavar="FILE")
+    prepare.add_argument("--out", type=Path, required=True, metavar="DIR")
+
+    pretrain = add(
+        "pretrain", train.pretrain, "pretrain; the same command again resumes"
     )
-    train.add_argument("--dropout", type=float, default=PretrainingOptions.dropout)
-    train.add_argument("--seed", type=int, default=PretrainingOptions.seed)
+    _add_corpus(pretrain)
+    pretrain.add_argument("--vocab", type=Path, metavar="FILE")
+    pretrain.add_argument("--out", type=Path, required=True, metavar="RUN")
+    _add_run(pretrain)
 
     export = add(
-        "export", commands.export, "make a SavedModel and ONNX files, each checked"
+        "export", answers.export, "make a SavedModel and ONNX files, each checked"
     )
     export.add_argument("model", type=Path, metavar="MODEL", help="a .keras file")
     export.add_argument("--out", type=Path, required=True, metavar="DIR")
@@ -153,23 +150,73 @@ def _parser() -> argparse.ArgumentParser:
     )
     export.add_argument("--names", choices=NAMES, default="kerashub")
 
-    embed = add("embed", commands.embed, "JSON strings or pairs in, vectors out")
+    embed = add("embed", answers.embed, "JSON strings or pairs in, vectors out")
     embed.add_argument("--model", type=Path, required=True)
     embed.add_argument("--pooling", choices=("mean", "cls"), default="mean")
 
-    fill = add("fill-mask", commands.fill_mask, "what stands in the place of [MASK]?")
+    fill = add("fill-mask", answers.fill_mask, "what stands in the place of [MASK]?")
     fill.add_argument("--model", type=Path, required=True)
     fill.add_argument("--top", type=_positive, default=5, help="pieces for each mask")
 
     check = add(
-        "check", commands.check, "do all artefacts in a folder give the same answers?"
+        "check", answers.check, "do all artefacts in a folder give the same answers?"
     )
     check.add_argument("folder", type=Path, metavar="DIR")
     return parser
 
 
+def _add_run(command: argparse.ArgumentParser) -> None:
+    """Adds what decides a run, and then how it is done."""
+    for field in dataclasses.fields(PretrainingOptions):
+        flag, says = "--" + field.name.replace("_", "-"), field.metadata["says"]
+        if field.type is bool:
+            command.add_argument(flag, action="store_true", help=says)
+        else:
+            command.add_argument(
+                flag,
+                type=field.type,
+                default=field.default,
+                choices=field.metadata["choices"],
+                help=f"{says} (default: {field.default})",
+            )
+    command.add_argument(
+        "--strategy", choices=STRATEGIES, default="auto", help="which devices"
+    )
+    command.add_argument(
+        "--jit",
+        action=argparse.BooleanOptionalAction,
+        help="compile the step with XLA (default: on GPUs and TPUs)",
+    )
+    for name, says in (
+        ("save_steps", "between two checkpoints"),
+        ("keep", "checkpoints that stay"),
+        ("record_steps", "between two records of loss and accuracies"),
+        ("evaluate_steps", "between two evaluations on held-out documents"),
+    ):
+        default = getattr(RunSettings, name)
+        flag = "--" + name.replace("_", "-")
+        command.add_argument(flag, type=_positive, default=default, help=says)
+    command.add_argument("--plot", type=Path, metavar="FILE.png", help="the curves")
+
+
 def _add_corpus(command: argparse.ArgumentParser) -> None:
-    command.add_argument("corpus", type=Path, nargs="+", metavar="CORPUS")
+    command.add_argument(
+        "corpus", type=Path, nargs="+", metavar="CORPUS", help="file, folder or pattern"
+    )
+    command.add_argument(
+        "--format",
+        choices=CORPUS_FORMATS,
+        help="of the files; by default by name",
+    )
+    command.add_argument(
+        "--blank-lines", type=_positive, default=1, help="that end a document"
+    )
+    command.add_argument(
+        "--text-field", default="text", help="where the text of a JSON line stands"
+    )
+    command.add_argument(
+        "--processes", type=_positive, default=1, help="that read the corpus"
+    )
     _add_rules(command)
 
 

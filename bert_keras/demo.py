@@ -1,5 +1,6 @@
 """`bert-keras demo`: the whole path, on text that is on every machine."""
 
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -11,21 +12,22 @@ from bert_keras.export.artefacts import open_artefact
 from bert_keras.export.exporter import IDS_ONNX, SAVED_MODEL, TEXT_ONNX, export_model
 from bert_keras.export.masks import fill_masks
 from bert_keras.export.parity import Difference
-from bert_keras.pretraining.corpus import Document
+from bert_keras.files import AnotherRunError, replacing
+from bert_keras.pretraining.corpus import CorpusFormat, Document
 from bert_keras.pretraining.default_corpus import default_documents
-from bert_keras.pretraining.run import (
-    MODEL_FILE,
-    AnotherRunError,
-    Evaluation,
-    PretrainingOptions,
-    pretrain,
-    split_documents,
-)
+from bert_keras.pretraining.model import BertPretrainer
+from bert_keras.pretraining.options import PretrainingOptions
+from bert_keras.pretraining.prepare import prepare_corpus
+from bert_keras.pretraining.run import CHECKPOINTS, Evaluation, pretrain
+from bert_keras.pretraining.shards import is_held_out
 from bert_keras.text.learner import learn_vocabulary
 from bert_keras.text.tokenizer import VOCABULARY_FILE, WordPieceTokenizer
 from bert_keras.text.vocabulary import Vocabulary
 from bert_keras.text.word_counts import count_words
+from bert_keras.training.checkpoint import MODEL_FILE
 
+CORPUS_FILE = "corpus.txt"
+DATA = "data"
 CHARACTERS = 4_000_000
 VOCABULARY_SIZE = 3000
 OPTIONS = PretrainingOptions(
@@ -51,15 +53,18 @@ def run(out: Path, results: TextIO) -> None:
     started = time.perf_counter()
     out.mkdir(parents=True, exist_ok=True)
     documents = read_corpus(CHARACTERS)
-    vocabulary = learn(split_documents(documents)[0])
-    tokenizer = WordPieceTokenizer(vocabulary)
+    with replacing(out / CORPUS_FILE) as corpus:
+        corpus.write_text("\n\n".join(map("\n".join, documents)), encoding="utf-8")
+    vocabulary = learn([d for d in documents if not is_held_out(d[0])])
+    vocabulary.write(out / VOCABULARY_FILE)
     try:
-        model, evaluation = pretrain(documents, tokenizer, OPTIONS, out)
+        model, evaluation = train(out, vocabulary)
     except AnotherRunError:
         say("the installed packages, and so the corpus, have changed: starting afresh")
-        (out / MODEL_FILE).unlink()
-        model, evaluation = pretrain(documents, tokenizer, OPTIONS, out)
-    vocabulary.write(out / VOCABULARY_FILE)
+        for folder in (DATA, CHECKPOINTS):
+            shutil.rmtree(out / folder, ignore_errors=True)
+        (out / MODEL_FILE).unlink(missing_ok=True)
+        model, evaluation = train(out, vocabulary)
     differences = export_model(
         model, out, progress=lambda name: say(f"export and check {name}")
     )
@@ -76,6 +81,17 @@ def run(out: Path, results: TextIO) -> None:
         f"  bert-keras check {out}",
     ]
     print(*table, sep="\n", file=results)
+
+
+def train(out: Path, vocabulary: Vocabulary) -> tuple[BertPretrainer, Evaluation]:
+    """Pretrains on the corpus in `out`, or goes on with it."""
+    shards = prepare_corpus(
+        [out / CORPUS_FILE],
+        WordPieceTokenizer(vocabulary),
+        out / DATA,
+        corpus=CorpusFormat("sentences"),
+    )
+    return pretrain(shards, OPTIONS, out)
 
 
 def _made(out: Path) -> list[str]:

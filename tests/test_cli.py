@@ -206,6 +206,35 @@ def test_pretrain_says_what_it_reached_and_goes_on(folder, command):
     assert "holds another run. Received: seed=5; allowed: seed=0" in err
 
 
+def test_prepare_and_pretrain_on_what_was_prepared(folder, tmp_path, command):
+    """From text in other formats, too; the vocabulary need not be said again."""
+    lines = (json.dumps({"body": text}) for text in CORPUS.split("\n\n"))
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "a.jsonl").write_text("\n".join(lines))
+    vocab = tmp_path / "vocab.txt"
+    jsonl = ["--text-field", "body", "--processes", 2]
+    texts = tmp_path / "texts"
+    status, _, _ = command("vocab", texts, "--size", 120, "--out", vocab, *jsonl)
+    assert status == 0
+    assert vocab.read_bytes() == (folder / "vocab.txt").read_bytes()
+    out = tmp_path / "data"
+    status, lines, _ = command("prepare", texts, "--vocab", vocab, "--out", out, *jsonl)
+    assert status == 0
+    counted = json.loads(lines[0])
+    assert (counted["documents"], counted["sentences"]) == (60, 180)
+    run = "--steps 3 --sequence-length 24 --batch-size 4 --predictions 3 --plot"
+    run = [*run.split(), tmp_path / "curves.svg", "--out", tmp_path / "run"]
+    pytest.importorskip("matplotlib")
+    status, lines, _ = command("pretrain", out, *run)
+    assert status == 0
+    assert "masked_lm_perplexity" in json.loads(lines[0])
+    assert "masked lm loss" in (tmp_path / "curves.svg").read_text()
+    status, _, _ = command("pretrain", out, "--vocab", vocab, *run)
+    assert status == 0
+    status, _, err = command("pretrain", out, "--vocab", vocab, "--cased", *run)
+    assert (status, err.count("\n")) == (2, 1)
+
+
 @pytest.mark.parametrize("name", ["model.keras", "saved_model", "model.onnx"])
 def test_embed(folder, command, name):
     texts = ["The quick fox", ["The quick", "fox"], ""]
@@ -315,8 +344,8 @@ def wrong_commands(folder: Path, tmp: Path | None) -> dict[str, tuple[str, str]]
         ),
         "no folder": (f"vocab {corpus} --size 99 --out {tmp}/a/b.txt", "a/b.txt"),
         "no text": (
-            f"pretrain {tmp}/empty.txt {vocab} --out {tmp}/run",
-            "The corpus has no text",
+            f"pretrain {tmp}/empty.txt {vocab} --out {tmp}/out",
+            "The corpus has no text. Received: empty.txt",
         ),
         "no [UNK]": (
             f"pretrain {corpus} --vocab {tmp}/no_unk.txt --out {tmp}/run",
@@ -332,15 +361,39 @@ def wrong_commands(folder: Path, tmp: Path | None) -> dict[str, tuple[str, str]]
         ),
         "no steps": (
             f"pretrain {corpus} {vocab} --steps 0 --out {tmp}/run",
-            "'0' is not an integer of at least 1",
+            "Received: steps=0; allowed: an integer, at least 1",
         ),
         "one sentence": (
             f"pretrain {tmp}/one.txt {vocab} --out {tmp}/out",
-            "The corpus yields no sentence pair",
+            "The corpus yields no row for next_sentence",
         ),
         "short rows": (
             f"pretrain {corpus} {vocab} --sequence-length 3 --out {tmp}/run",
-            "Received: sequence_length=3; allowed: at least 5",
+            "Received: sequence_length=3; allowed: an integer, at least 5",
+        ),
+        "no such pattern": (
+            f"pretrain {tmp}/*.pdf {vocab} --out {tmp}/run",
+            "*.pdf: There are no files",
+        ),
+        "no vocabulary": (
+            f"pretrain {corpus} --out {tmp}/run",
+            "needs a vocabulary. Received: no --vocab",
+        ),
+        "not JSON lines": (
+            f"prepare {corpus} {vocab} --format jsonl --out {tmp}/out",
+            "is not JSON lines with a text. Received: 'The quick",
+        ),
+        "unknown strategy": (
+            f"pretrain {corpus} {vocab} --strategy magic --out {tmp}/run",
+            "invalid choice: 'magic'",
+        ),
+        "no cluster": (
+            f"pretrain {corpus} {vocab} --strategy workers --out {tmp}/run",
+            "Workers find one another by TF_CONFIG",
+        ),
+        "lazy but tied": (
+            f"pretrain {corpus} {vocab} --lazy-embeddings --out {tmp}/run",
+            "lazy_embeddings=True, untied=False",
         ),
         "bad dropout": (
             f"pretrain {corpus} {vocab} --dropout 2 --out {tmp}/run",
@@ -376,8 +429,10 @@ def test_what_is_wrong_is_said_in_one_line(kind, folder, tmp_path, command):
     assert line.startswith("bert-keras")
     assert said in line
     after = {path.name for path in tmp_path.iterdir()} - set(before)
-    assert after <= {"out"}  # an empty folder at most
-    assert not (tmp_path / "out").exists() or not any((tmp_path / "out").iterdir())
+    assert after <= {"out"}
+    # An empty folder at most, or the corpus, cut into pieces and whole.
+    for path in (tmp_path / "out").glob("*"):
+        assert (path / "manifest.json").exists()
 
 
 def test_a_warning_is_one_line_too(folder, tmp_path, command):

@@ -41,24 +41,26 @@ class BertPretrainer(WeightedMeanTraining, keras.Model):
         tied: masked LM scores pieces by their rows in the token table, as in 2018. Not
             tied, it has a table of its own, and of the token table only the rows in a
             batch get a gradient.
+        next_sentence: there is a second head, for pairs of texts. Without it masked LM
+            is learned alone, and of the encoder the pooler is not trained.
         micro_batches: parts in which a batch is worked through, to the same effect.
 
     Inputs: the feature dictionary with `mask_positions`.
 
     Outputs: `masked_lm_logits` `[batch, predictions, vocabulary_size]` and
-    `next_sentence_logits` `[batch, 2]` (class 1: B follows A).
+    `next_sentence_logits` `[batch, 2]` (class 1: B follows A; of sentence order: A and
+    B are in order).
 
     Raises:
         ValueError: a vocabulary with more tokens than the token table has rows.
     """
-
-    term_names = ("masked_lm", "next_sentence")
 
     def __init__(
         self,
         backbone: BertBackbone,
         preprocessor: BertPreprocessor | None = None,
         tied: bool = True,
+        next_sentence: bool = True,
         micro_batches: int = 1,
         **kwargs,
     ):
@@ -80,12 +82,14 @@ class BertPretrainer(WeightedMeanTraining, keras.Model):
             dtype=dtype,
             name="masked_lm",
         )
-        next_sentence_head = keras.layers.Dense(
-            2,
-            kernel_initializer=initial_weights(backbone.initializer_range),
-            dtype=dtype,
-            name="next_sentence",
-        )
+        next_sentence_head = None
+        if next_sentence:
+            next_sentence_head = keras.layers.Dense(
+                2,
+                kernel_initializer=initial_weights(backbone.initializer_range),
+                dtype=dtype,
+                name="next_sentence",
+            )
         inputs = {
             name: keras.Input((None,), dtype="int32", name=name)
             for name in (*ENCODER_INPUTS, MASK_POSITIONS)
@@ -94,10 +98,10 @@ class BertPretrainer(WeightedMeanTraining, keras.Model):
         hidden = GatherPositions(dtype=dtype, name="gather_positions")(
             encoded[SEQUENCE_OUTPUT], inputs[MASK_POSITIONS]
         )
-        outputs = {
-            MASKED_LM_LOGITS: masked_lm_head(hidden),
-            NEXT_SENTENCE_LOGITS: next_sentence_head(encoded[POOLED_OUTPUT]),
-        }
+        outputs = {MASKED_LM_LOGITS: masked_lm_head(hidden)}
+        if next_sentence:
+            pooled = encoded[POOLED_OUTPUT]
+            outputs[NEXT_SENTENCE_LOGITS] = next_sentence_head(pooled)
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
         self.dtype_policy = dtype  # so that compile() scales the loss of float16
         self.backbone = backbone
@@ -105,6 +109,8 @@ class BertPretrainer(WeightedMeanTraining, keras.Model):
         self.next_sentence_head = next_sentence_head
         self.preprocessor = preprocessor
         self.tied = tied
+        self.next_sentence = next_sentence
+        self.term_names = ("masked_lm", "next_sentence")[: 1 + next_sentence]
         check_integer("micro_batches", micro_batches, 1)
         self.micro_batches = micro_batches
         if preprocessor is not None and preprocessor.tokenizer.has_vocabulary:
@@ -126,28 +132,29 @@ class BertPretrainer(WeightedMeanTraining, keras.Model):
     def terms(self, features: dict, training: bool) -> list[Term]:
         inputs = {name: features[name] for name in (*ENCODER_INPUTS, MASK_POSITIONS)}
         logits = self(inputs, training=training)
-        next_sentence = features[NEXT_SENTENCE]
-        return [
+        terms = [
             classification_term(
                 "masked_lm",
                 logits[MASKED_LM_LOGITS],
                 features[MASK_IDS],
                 features[MASK_WEIGHTS],
-            ),
-            classification_term(
-                "next_sentence",
-                logits[NEXT_SENTENCE_LOGITS],
-                next_sentence,
-                tf.ones_like(next_sentence, tf.float32),
-            ),
+            )
         ]
+        if self.next_sentence:
+            labels = features[NEXT_SENTENCE]
+            ones = tf.ones_like(labels, tf.float32)
+            pair_logits = logits[NEXT_SENTENCE_LOGITS]
+            terms.append(
+                classification_term("next_sentence", pair_logits, labels, ones)
+            )
+        return terms
 
     def weights_of(self, features: dict) -> dict[str, tf.Tensor]:
-        rows = tf.shape(features[NEXT_SENTENCE])[0]
-        return {
-            "masked_lm": tf.reduce_sum(features[MASK_WEIGHTS]),
-            "next_sentence": tf.cast(rows, tf.float32),
-        }
+        weights = {"masked_lm": tf.reduce_sum(features[MASK_WEIGHTS])}
+        if self.next_sentence:
+            rows = tf.shape(features[NEXT_SENTENCE])[0]
+            weights["next_sentence"] = tf.cast(rows, tf.float32)
+        return weights
 
     def encode(self, features: dict) -> dict:
         """Returns every output at every position: what an exported model answers.
@@ -158,14 +165,15 @@ class BertPretrainer(WeightedMeanTraining, keras.Model):
         Returns:
             `sequence_output` `[batch, sequence, hidden_dim]`, `pooled_output`
             `[batch, hidden_dim]`, `masked_lm_logits` `[batch, sequence,
-            vocabulary_size]`, `next_sentence_logits` `[batch, 2]`.
+            vocabulary_size]`, and with that head `next_sentence_logits` `[batch, 2]`.
         """
         encoded = self.backbone(features, training=False)
-        return {
-            **encoded,
-            MASKED_LM_LOGITS: self.masked_lm_head(encoded[SEQUENCE_OUTPUT]),
-            NEXT_SENTENCE_LOGITS: self.next_sentence_head(encoded[POOLED_OUTPUT]),
-        }
+        outputs = dict(encoded)
+        outputs[MASKED_LM_LOGITS] = self.masked_lm_head(encoded[SEQUENCE_OUTPUT])
+        if self.next_sentence:
+            pooled = encoded[POOLED_OUTPUT]
+            outputs[NEXT_SENTENCE_LOGITS] = self.next_sentence_head(pooled)
+        return outputs
 
     def in_float32(self) -> "BertPretrainer":
         """Returns the model that computes in float32 with the same weights."""
@@ -173,7 +181,9 @@ class BertPretrainer(WeightedMeanTraining, keras.Model):
             return self
         config = {**self.backbone.get_config(), "dtype": "float32"}
         backbone = BertBackbone.from_config(config)
-        full = BertPretrainer(backbone, self.preprocessor, self.tied)
+        full = BertPretrainer(
+            backbone, self.preprocessor, self.tied, self.next_sentence
+        )
         full.set_weights(self.get_weights())
         return full
 
@@ -184,6 +194,7 @@ class BertPretrainer(WeightedMeanTraining, keras.Model):
             "backbone": keras.saving.serialize_keras_object(self.backbone),
             "preprocessor": keras.saving.serialize_keras_object(self.preprocessor),
             "tied": self.tied,
+            "next_sentence": self.next_sentence,
             "micro_batches": self.micro_batches,
         }
 

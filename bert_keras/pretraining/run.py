@@ -1,93 +1,55 @@
-"""A pretraining run: a folder that holds all of it, and can be taken up again."""
+"""A pretraining run: a folder that holds all of it, and can be taken up again.
+
+run.json        how to do it again: options, hashes of the data, versions
+checkpoints/    the last few: model, optimizer, random state, place in the data
+metrics.jsonl   loss and accuracies, every so many steps; tensorboard/ the same
+model.keras     the model, when it is finished
+metrics.json    what it reached on the held-out documents
+"""
 
 import dataclasses
-import hashlib
-import json
+import math
 import os
-from collections.abc import Sequence
+import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
 import keras
 import tensorflow as tf
-from tqdm import tqdm
 
-from bert_keras.config import size_named
 from bert_keras.encoder.backbone import BertBackbone
-from bert_keras.pretraining.corpus import Document
-from bert_keras.pretraining.data import (
-    pretraining_dataset,
-    tokenize_documents,
-    unigram_accuracy,
-)
+from bert_keras.files import AnotherRunError, read_json, write_json
+from bert_keras.pretraining.data import Place, PretrainingData, unigram_accuracy
 from bert_keras.pretraining.model import BertPretrainer
-from bert_keras.pretraining.pairs import TokenizedDocument
-from bert_keras.text.tokenizer import WordPieceTokenizer
+from bert_keras.pretraining.options import PRECISIONS, PretrainingOptions
+from bert_keras.pretraining.pairs import texts_in_a_row
+from bert_keras.pretraining.shards import Shards
 from bert_keras.tokens.masker import MaskedLMMasker
 from bert_keras.tokens.packer import BertPacker
 from bert_keras.tokens.preprocessor import BertPreprocessor
-from bert_keras.training.checkpoint import SaveEvery, write_json
+from bert_keras.training.checkpoint import (
+    MODEL_FILE,
+    Checkpoints,
+    SaveEvery,
+    save_model,
+)
 from bert_keras.training.optimizer import bert_optimizer
-from bert_keras.training.progress import ProgressLine
+from bert_keras.training.progress import Progress
+from bert_keras.training.strategies import is_chief, strategy_named, wait_for_all
 
-MODEL_FILE = "model.keras"
-OPTIONS_FILE = "options.json"
+RUN_FILE = "run.json"
 METRICS_FILE = "metrics.json"
-HELD_OUT_EVERY = 20  # each twentieth document is held out
-_LEAST_HELD_OUT = 2  # a random second sentence must come from another document
-_SAVE_STEPS = 500
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class PretrainingOptions:
-    """What decides a run, beside the corpus and the vocabulary.
-
-    Attributes:
-        size: a name of `bert_keras.config.SIZES`.
-        steps: optimizer steps.
-        sequence_length: tokens in a row.
-        batch_size: rows in a batch.
-        predictions: most masked-LM predictions in a row.
-        learning_rate: peak of warmup and linear decay.
-        dropout: rate of every dropout.
-        seed: of weights, dropout, pairs and masks.
-    """
-
-    size: str = "tiny"
-    steps: int = 10_000
-    sequence_length: int = 128
-    batch_size: int = 32
-    predictions: int = 20
-    learning_rate: float = 1e-3
-    dropout: float = 0.1
-    seed: int = 0
-
-    def __post_init__(self):
-        size_named(self.size)
-        for name, is_allowed, allowed in (
-            ("steps", self.steps >= 1, "at least 1"),
-            ("sequence_length", self.sequence_length >= 5, "at least 5"),
-            ("batch_size", self.batch_size >= 1, "at least 1"),
-            ("predictions", self.predictions >= 1, "at least 1"),
-            ("learning_rate", self.learning_rate > 0, "above 0"),
-            ("dropout", 0 <= self.dropout < 1, "0 up to, but not, 1"),
-            ("seed", 0 <= self.seed < 1 << 31, "0 to 2147483647"),
-        ):
-            if not is_allowed:
-                raise ValueError(
-                    f"Received: {name}={getattr(self, name)!r}; allowed: {allowed}."
-                )
-
-
-class AnotherRunError(ValueError):
-    """A folder holds a run that is not the one asked for."""
+CHECKPOINTS = "checkpoints"
+_MOST_EVALUATED = 1 << 20  # tokens of held-out text
+_LIBRARIES = ("tensorflow", "keras", "keras-nlp", "numpy")
 
 
 class Evaluation(NamedTuple):
     """What a run reached on the held-out documents.
 
     Attributes:
-        metrics: loss and accuracies.
+        metrics: loss, accuracies, and the masked-LM perplexity.
         unigram_accuracy: masked-LM accuracy of always answering the most frequent
             piece.
     """
@@ -96,121 +58,136 @@ class Evaluation(NamedTuple):
     unigram_accuracy: float
 
 
-def split_documents(
-    documents: Sequence[Document],
-) -> tuple[list[Document], list[Document]]:
-    """Returns the documents to train on, and each twentieth, to be held out.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RunSettings:
+    """How a run is done; it ends the same way, but for the rounding.
 
-    With fewer than 40 documents none is held out.
+    Attributes:
+        strategy: the devices; see `strategy_named`.
+        jit: compile the step with XLA; by default on GPUs and TPUs. On a CPU it takes
+            longer to compile than it saves in a short run.
+        save_steps: steps between two checkpoints.
+        keep: checkpoints that stay.
+        record_steps: steps between two records.
+        evaluate_steps: steps between two evaluations; at the end only if None.
     """
-    held_out = list(documents[HELD_OUT_EVERY - 1 :: HELD_OUT_EVERY])
-    if len(held_out) < _LEAST_HELD_OUT:
-        return list(documents), []
-    training = [
-        document
-        for number, document in enumerate(documents, 1)
-        if number % HELD_OUT_EVERY
-    ]
-    return training, held_out
+
+    strategy: str | tf.distribute.Strategy = "auto"
+    jit: bool | None = None
+    save_steps: int = 500
+    keep: int = 3
+    record_steps: int = 50
+    evaluate_steps: int | None = None
 
 
 def pretrain(
-    documents: Sequence[Document],
-    tokenizer: WordPieceTokenizer,
+    shards: Shards,
     options: PretrainingOptions,
     out: str | os.PathLike,
+    settings: RunSettings = RunSettings(),
 ) -> tuple[BertPretrainer, Evaluation | None]:
     """Pretrains, saves into `out` as it goes, and evaluates.
 
-    Called again with the same arguments it goes on where it was stopped, with the same
-    rows and masks.
+    Called again with the same arguments it goes on where it was stopped, and ends with
+    the same weights, bit for bit on the same machine.
 
     Args:
-        documents: the corpus; each twentieth document is held out.
-        tokenizer: cuts the text.
-        options: everything else.
-        out: folder for the model (`model.keras`), options and metrics.
+        shards: the prepared corpus, of which one document in twenty is held out.
+        options: what decides the run.
+        out: its folder.
+        settings: how it is done.
 
     Returns:
-        The model, and the evaluation (None with fewer than 40 documents).
+        The model, and the evaluation (None where too little is held out).
 
     Raises:
         AnotherRunError: `out` holds a run of another corpus, vocabulary or options.
     """
     out = Path(out)
-    out.mkdir(parents=True, exist_ok=True)
-    wanted = _described(documents, tokenizer, options)
-    _refuse_another_run(out, wanted)
+    strategy = settings.strategy
+    if isinstance(strategy, str):
+        strategy = strategy_named(strategy)
+    is_writer = is_chief(strategy)
+    found = Checkpoints(out / CHECKPOINTS, settings.keep, _say).newest()
+    wanted = _described(shards, options)
+    if found or (out / MODEL_FILE).exists():  # one never saved is no run yet
+        _refuse_another_run(out, wanted)
     keras.utils.set_random_seed(options.seed)
-    model = _model(out, tokenizer, options)
-    done = int(model.optimizer.iterations)
-    training, held_out = split_documents(documents)
-    rows = _rows(tokenizer, options)
-    if done < options.steps:
-        dataset = pretraining_dataset(
-            _tokenized(training, tokenizer, "tokenize"),
-            *rows,
-            batch_size=options.batch_size,
-            seed=options.seed,
-            first_step=done,
-        )
-        write_json(wanted, out / OPTIONS_FILE)
+    place = Place(*found.state["place"]) if found else Place()
+    data = _data(shards, options)
+    held_out = _held_out(shards, options)
+    with strategy.scope():
+        if found:
+            model = keras.saving.load_model(found.path)
+        else:
+            model = _new_model(shards, options, settings)
+    if place.step < options.steps:
+        if is_writer:
+            out.mkdir(parents=True, exist_ok=True)
+            write_json({**wanted, "versions": _versions()}, out / RUN_FILE)
         model.fit(
-            dataset,
-            steps_per_epoch=options.steps - done,
-            shuffle=False,  # the pairs come shuffled
+            data.dataset(place),
+            steps_per_epoch=options.steps - place.step,
+            shuffle=False,  # the rows come shuffled
             verbose=0,
-            callbacks=[
-                SaveEvery(out / MODEL_FILE, _SAVE_STEPS),
-                ProgressLine(options.batch_size * options.sequence_length),
-            ],
+            callbacks=_callbacks(
+                out if is_writer else None, options, settings, data, place, held_out
+            ),
         )
-    if not held_out:
-        return model, None
-    evaluation = _evaluate(model, held_out, tokenizer, rows, options)
-    write_json(evaluation._asdict(), out / METRICS_FILE)
+        if is_writer:
+            save_model(model, out / MODEL_FILE)
+    evaluation = held_out and _evaluate(model, held_out)
+    if evaluation and is_writer:
+        write_json(evaluation._asdict(), out / METRICS_FILE)
+    wait_for_all(strategy)
     return model, evaluation
 
 
-def _described(documents, tokenizer, options: PretrainingOptions) -> dict:
+def _described(shards: Shards, options: PretrainingOptions) -> dict:
     """Returns all that decides a run, as JSON values."""
-    corpus = hashlib.sha256()
-    for document in documents:
-        corpus.update("\n".join(document).encode() + b"\n\n")
-    tokens = "\n".join(tokenizer.vocabulary).encode()
+    manifest = shards.manifest
+    data = {
+        name: manifest[name]
+        for name in ("vocabulary", "tokenizer", "special_tokens", "corpus", "tokens")
+    }
     return {
-        **dataclasses.asdict(options),
-        "corpus": corpus.hexdigest(),
-        "vocabulary": hashlib.sha256(tokens).hexdigest(),
-        # What decides ids, and not how they are laid out or by which engine.
-        **tokenizer.options.as_json(),
-        "special_tokens": list(tokenizer.vocabulary.special_tokens),
+        "options": dataclasses.asdict(options),
+        "data": {"shards": shards.digest, **data},
     }
 
 
+def _versions() -> dict[str, str]:
+    return {name: version(name) for name in _LIBRARIES}
+
+
 def _refuse_another_run(out: Path, wanted: dict) -> None:
-    """Raises if `out` holds a model of other options; one never saved is no run yet."""
-    path = out / OPTIONS_FILE
-    if not (path.exists() and (out / MODEL_FILE).exists()):
-        return
-    found = json.loads(path.read_text(encoding="utf-8"))
-    for name, value in wanted.items():
-        if found.get(name) != value:
-            raise AnotherRunError(
-                f"{out} holds another run. Received: {name}={value!r}; allowed: "
-                f"{name}={found.get(name)!r}, as it was begun, or another folder."
-            )
+    """Raises if `out` holds a run of other options or data."""
+    found = read_json(out / RUN_FILE)
+    for part, values in wanted.items():
+        for name, value in values.items():
+            if found[part].get(name) != value:
+                raise AnotherRunError(
+                    f"{out} holds another run. Received: {name}={value!r}; allowed: "
+                    f"{name}={found[part].get(name)!r}, as it was begun, or another "
+                    "folder."
+                )
+    if found["versions"] != _versions():
+        _say(
+            "the run was begun with other versions, and will not be the same bit for "
+            f"bit: {found['versions']}"
+        )
 
 
-def _model(out: Path, tokenizer, options: PretrainingOptions) -> BertPretrainer:
-    """Loads the run's model, or makes it and compiles it."""
-    if (out / MODEL_FILE).exists():
-        return keras.saving.load_model(out / MODEL_FILE)
+def _new_model(
+    shards: Shards, options: PretrainingOptions, settings: RunSettings
+) -> BertPretrainer:
+    tokenizer = shards.tokenizer
     backbone = BertBackbone.from_size(
         options.size,
         vocabulary_size=tokenizer.ids_end,
         max_sequence_length=options.sequence_length,
         dropout=options.dropout,
+        dtype=PRECISIONS[options.precision],
     )
     # The model is asked by writing [MASK] in a text; the corpus is plain text.
     mask = tokenizer.vocabulary.special_tokens.mask
@@ -219,42 +196,104 @@ def _model(out: Path, tokenizer, options: PretrainingOptions) -> BertPretrainer:
         options.sequence_length,
         pad_to_longest=True,
     )
-    model = BertPretrainer(backbone, preprocessor)
-    # On a CPU, XLA takes longer to compile than it saves in a run of this kind.
-    has_gpu = bool(tf.config.list_physical_devices("GPU"))
-    optimizer = bert_optimizer(options.learning_rate, options.steps)
-    model.compile(optimizer=optimizer, jit_compile=has_gpu)
+    model = BertPretrainer(
+        backbone,
+        preprocessor,
+        tied=not options.untied,
+        next_sentence=texts_in_a_row(options.objective) == 2,
+        micro_batches=options.micro_batches,
+    )
+    optimizer = bert_optimizer(
+        options.learning_rate,
+        options.steps,
+        warmup_share=options.warmup_share,
+        decay=options.decay,
+        weight_decay=options.weight_decay,
+        clip_norm=options.clip_norm,
+        optimizer=options.optimizer,
+        lazy_embeddings=options.lazy_embeddings,
+    )
+    jit = settings.jit
+    if jit is None:
+        jit = any(map(tf.config.list_physical_devices, ("GPU", "TPU")))
+    model.compile(optimizer=optimizer, jit_compile=jit)
     return model
 
 
-def _rows(tokenizer, options: PretrainingOptions) -> tuple[BertPacker, MaskedLMMasker]:
-    ids = tokenizer.special_ids
+def _data(shards: Shards, options: PretrainingOptions, held_out: bool = False):
+    ids = shards.tokenizer.special_ids
     packer = BertPacker(
         options.sequence_length, cls_id=ids.cls, sep_id=ids.sep, pad_id=ids.pad
     )
-    masker = MaskedLMMasker(
-        len(tokenizer.vocabulary),
-        ids,
-        predictions=options.predictions,
-        id_offset=tokenizer.options.id_offset,
+    masker = MaskedLMMasker.of(
+        shards.tokenizer, predictions=options.predictions, unit=options.mask_unit
     )
-    return packer, masker
-
-
-def _tokenized(documents, tokenizer, label: str) -> list[TokenizedDocument]:
-    with tqdm(documents, desc=label, unit="doc") as progress:
-        return list(tokenize_documents(progress, tokenizer))
-
-
-def _evaluate(model, held_out, tokenizer, rows, options) -> Evaluation:
-    dataset = pretraining_dataset(
-        _tokenized(held_out, tokenizer, "tokenize held-out documents"),
-        *rows,
+    return PretrainingData(
+        shards,
+        packer,
+        masker,
         batch_size=options.batch_size,
         seed=options.seed,
-        epochs=1,
-    ).cache()
-    baseline = unigram_accuracy(dataset)
-    reached = model.evaluate(dataset, verbose=0, return_dict=True)
+        objective=options.objective,
+        short_probability=options.short_probability,
+        held_out=held_out,
+    )
+
+
+def _held_out(shards: Shards, options: PretrainingOptions) -> tf.data.Dataset | None:
+    """Returns batches of held-out text, always the same; None if there is none."""
+    if not shards.chunks(held_out=True):
+        return None
+    batches = _data(shards, options, held_out=True).dataset(epochs=1)
+    tokens = options.batch_size * options.sequence_length
+    batches = batches.take(-(-_MOST_EVALUATED // tokens)).cache()
+    number = batches.reduce(tf.constant(0, tf.int64), lambda count, _: count + 1)
+    # Keras warns of a dataset that ends and did not say when.
+    return batches.apply(tf.data.experimental.assert_cardinality(number))
+
+
+def _evaluate(model: BertPretrainer, held_out: tf.data.Dataset) -> Evaluation:
+    reached = model.evaluate(held_out, verbose=0, return_dict=True)
     metrics = {name: float(value) for name, value in reached.items()}
-    return Evaluation(metrics, baseline)
+    loss = min(metrics["masked_lm_loss"], 700.0)  # the greatest whose exp is finite
+    metrics["masked_lm_perplexity"] = math.exp(loss)
+    return Evaluation(metrics, unigram_accuracy(held_out))
+
+
+class _EvaluateEvery(keras.callbacks.Callback):
+    """Evaluates as training goes on; every process of several takes part."""
+
+    def __init__(self, held_out, every: int, first_step: int, record):
+        super().__init__()
+        self.held_out, self.every, self.record = held_out, every, record
+        self.first_step = first_step
+
+    def on_train_batch_end(self, batch, logs=None):
+        if (self.first_step + batch + 1) % self.every == 0:
+            metrics = _evaluate(self.model, self.held_out).metrics
+            self.record({f"held_out_{name}": value for name, value in metrics.items()})
+            self.model.reset_metrics()
+
+
+def _callbacks(out: Path | None, options, settings, data, place, held_out) -> list:
+    """Returns what is done between steps; what writes, if `out` is given."""
+    tokens = options.batch_size * options.sequence_length
+    progress = Progress(options.steps, place.step, tokens, settings.record_steps, out)
+    callbacks = [progress]
+    if held_out and settings.evaluate_steps:
+        every = settings.evaluate_steps
+        callbacks.append(_EvaluateEvery(held_out, every, place.step, progress.record))
+    if out:
+        callbacks.append(
+            SaveEvery(
+                Checkpoints(out / CHECKPOINTS, settings.keep),
+                settings.save_steps,
+                place.step,
+                lambda step: {"place": data.place(step)},
+            )
+        )
+    return callbacks
+
+
+def _say(message: str) -> None:
+    print(message, file=sys.stderr)

@@ -63,6 +63,15 @@ class WordCounter:
         self._translation, self._sigma = rules.translation, rules.final_sigma
         self._names = _names_pattern(names, rules.table) if names else None
 
+    def work(self, part: Span | Strings) -> int:
+        """Counts a part of a corpus, as `read`; returns how much it was."""
+        return sum(self.read(part))
+
+    def result(self) -> dict[str, int]:
+        """Returns word -> count."""
+        self.finish()
+        return dict(self.words)
+
     def read(self, part: Span | Strings) -> Iterator[int]:
         """Counts a part of a corpus; yields bytes of a file, or strings, that are done.
 

@@ -92,6 +92,50 @@ def read_blocks(span: Span) -> Iterator[tuple[str, int]]:
         raise
 
 
+def read_pieces(span: Span) -> Iterator[tuple[str, bool]]:
+    """Yields the lines of a span; one of more than `BLOCK` bytes in several pieces.
+
+    Yields:
+        the text without its line end, and whether the line ends there. Pieces of a line
+        end at a space, if there is one.
+
+    Raises:
+        As `read_lines`, and naming the same line.
+    """
+    try:
+        with _opened(span.path) as (file, stored):
+            left = 1 << 62
+            if file is stored:
+                file.seek(span.start)
+                left = span.end - span.start
+            rest, place = b"", span.start
+            while data := file.readline(min(left, BLOCK)):
+                left -= len(data)
+                data = rest + data
+                ends_line = data.endswith(b"\n")
+                cut = len(data) if ends_line else _last_cut(data)
+                rest, data = data[cut:], data[:cut].removesuffix(b"\n")
+                text = data.removesuffix(b"\r").decode("utf-8")
+                yield text if place else text.removeprefix("\ufeff"), ends_line
+                place += cut
+            if rest:
+                yield rest.decode("utf-8"), False
+    except UnicodeDecodeError:
+        for _ in read_lines(span.path):  # which knows the number of the line
+            pass
+        raise
+
+
+def _last_cut(data: bytes) -> int:
+    """Returns where a long line may be cut: behind a space, else behind a character."""
+    cut = 1 + data.rfind(b" ")
+    if not cut:
+        cut = len(data) - 1
+        while cut > 0 and data[cut] & 0xC0 == 0x80:
+            cut -= 1
+    return cut
+
+
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
     """Opens a file; yields its text and, the same for a plain file, what is stored."""

@@ -21,7 +21,7 @@ from bert_keras.text.options import (
     check_names,
     tokenizer_options,
 )
-from bert_keras.text.processes import count_in_processes
+from bert_keras.text.processes import in_processes
 
 PART = 1 << 22
 """Bytes of a file, or about as many characters, that one process counts at a time."""
@@ -115,8 +115,13 @@ def count_words(
         progress(total)
 
     if processes > 1:
-        words = count_in_processes(_parts(corpus), options, names, processes, done)
-        return WordCounts(words, options, special_tokens)
+        words = WordCounts({}, options, special_tokens)
+        parts = _parts(corpus)
+        for found in in_processes(
+            WordCounter, (options, names), parts, processes, done
+        ):
+            words.update(found)
+        return words
     counter = WordCounter(options, names)
     for part in _parts(corpus):
         for size in counter.read(part):

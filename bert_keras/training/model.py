@@ -104,9 +104,12 @@ class WeightedMeanTraining:
         strategy = self.distribute_strategy
         # A compiler of one replica's step cannot reach into the others'.
         is_alone = strategy.num_replicas_in_sync == 1
-        if not is_alone and self.optimizer is not None:
-            with strategy.scope():
-                reduce_before_clipping(self.optimizer, self.trainable_variables)
+        if self.optimizer is not None:
+            with strategy.scope():  # its variables: in a step it would be too late
+                if not self.optimizer.built:
+                    self.optimizer.build(self.trainable_variables)
+                if not is_alone:
+                    reduce_before_clipping(self.optimizer)
 
         def step(data):
             logs = strategy.run(step_function, args=(data,))
@@ -157,8 +160,16 @@ class WeightedMeanTraining:
             gradients = list(map(_added, gradients, more_gradients))
             sums += more_sums
         self._count(sums, weights)
-        gradients = sum_gradients(gradients)
-        variables = self.trainable_weights
+        # Without a gradient is what no term of the loss looks at.
+        moved = [
+            (gradient, variable)
+            for gradient, variable in zip(
+                gradients, self.trainable_weights, strict=True
+            )
+            if gradient is not None
+        ]
+        gradients, variables = zip(*moved, strict=True)
+        gradients = sum_gradients(list(gradients))
         self.optimizer.apply_gradients(zip(gradients, variables, strict=True))
         return self._progress()
 
@@ -236,7 +247,9 @@ def _over_replicas(sums: tf.Tensor) -> tf.Tensor:
 
 
 def _added(one, other):
-    """Adds gradients; sparse ones stay sparse."""
+    """Adds gradients; sparse ones stay sparse, and None stays None."""
+    if one is None:
+        return None
     if isinstance(one, tf.IndexedSlices):
         return tf.IndexedSlices(
             tf.concat([one.values, other.values], axis=0),

@@ -43,16 +43,11 @@ def cut_up(
     return strategy.distribute_datasets_from_function(local)
 
 
-def reduce_before_clipping(
-    optimizer: keras.optimizers.Optimizer, variables: list
-) -> None:
+def reduce_before_clipping(optimizer: keras.optimizers.Optimizer) -> None:
     """Tells an optimizer that its gradients are sums over all replicas already.
 
     `sum_gradients` makes them so. Else it would sum them itself, behind its clipping.
-    Its own variables are made now: inside a step on several replicas it is too late.
     """
-    if not optimizer.built:
-        optimizer.build(variables)
     while optimizer is not None:
         optimizer._all_reduce_sum_gradients = lambda grads_and_vars: grads_and_vars
         optimizer = getattr(optimizer, "inner_optimizer", None)  # of loss scaling

@@ -60,6 +60,30 @@ def _found() -> str:
     return "mirrored" if several else "none"
 
 
+def is_chief(strategy: tf.distribute.Strategy) -> bool:
+    """Says whether this process is the one that writes."""
+    resolver = strategy.cluster_resolver
+    if not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
+        return True
+    return resolver.task_type == "chief" or (
+        resolver.task_type == "worker"
+        and resolver.task_id == 0
+        and "chief" not in resolver.cluster_spec().as_dict()
+    )
+
+
+def wait_for_all(strategy: tf.distribute.Strategy) -> None:
+    """Returns when every process of the strategy has come here."""
+    if isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
+
+        @tf.function
+        def meet():
+            one = strategy.run(lambda: tf.ones([]))
+            return strategy.reduce(tf.distribute.ReduceOp.SUM, one, axis=None)
+
+        meet()
+
+
 def versions_know_replicas() -> bool:
     """Says whether Keras and TensorFlow share uneven batches out as they should.
 
