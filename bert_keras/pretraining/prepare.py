@@ -206,7 +206,7 @@ class Plan:
 
     @contextlib.contextmanager
     def cleaning_up(self) -> Iterator[None]:
-        """Where work fails before a shard is whole, removes the rest, and that alone."""
+        """Removes what was made, if work fails before a shard is whole."""
         try:
             yield
         except BaseException:
