@@ -18,7 +18,7 @@ EXAMPLES = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 
 
 def test_the_keras_example_runs(capsys):
-    example, _ = EXAMPLES
+    example, *_ = EXAMPLES
     assert len([line for line in example.splitlines() if line]) <= 15
     names: dict = {}
     exec(compile(example, "README.md", "exec"), names)
@@ -30,9 +30,22 @@ def test_the_tokenizer_example_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     tokens = [*bert_keras.SpecialTokens(), "[unused1]", "welcome", "to", "!"]
     bert_keras.Vocabulary(tokens).write("vocab.txt")
-    _, example = EXAMPLES
+    _, example, _ = EXAMPLES
     assert "never_split" in example
     exec(compile(example, "README.md", "exec"), {"bk": bert_keras})
+
+
+def test_the_pretraining_example_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    texts = [f"The fox number {n} sleeps.\nIt is {n}." for n in range(60)]
+    Path("corpus.txt").write_text("\n\n".join(texts))
+    words = bert_keras.count_words(texts)
+    bert_keras.learn_vocabulary(words, 60).write("vocab.txt")
+    *_, example = EXAMPLES
+    names: dict = {"bk": bert_keras}
+    exec(compile(example, "README.md", "exec"), names)
+    assert int(names["model"].optimizer.iterations) == 10
+    assert names["evaluation"].metrics["masked_lm_perplexity"] > 1
 
 
 def test_every_option_of_the_tokenizer_is_named():

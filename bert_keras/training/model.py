@@ -102,7 +102,6 @@ class WeightedMeanTraining:
         Keras's own averages the replicas' logs along a batch axis, which they lack.
         """
         strategy = self.distribute_strategy
-        # A compiler of one replica's step cannot reach into the others'.
         is_alone = strategy.num_replicas_in_sync == 1
         if self.optimizer is not None:
             with strategy.scope():  # its variables: in a step it would be too late
@@ -194,12 +193,20 @@ class WeightedMeanTraining:
 
     def _gradients(self, features: dict, weights: tf.Tensor):
         """Returns a part's share of the gradients, and of the sums of each term."""
-        with tf.GradientTape() as tape:
-            terms = self.terms(features, training=True)
-            losses = tf.stack([term.loss for term in terms])
-            loss = tf.reduce_sum(tf.math.divide_no_nan(losses, weights))
-            scaled = self.optimizer.scale_loss(loss)
-        return tape.gradient(scaled, self.trainable_weights), _sums(terms)
+
+        def compute(features, weights):
+            with tf.GradientTape() as tape:
+                terms = self.terms(features, training=True)
+                losses = tf.stack([term.loss for term in terms])
+                loss = tf.reduce_sum(tf.math.divide_no_nan(losses, weights))
+                scaled = self.optimizer.scale_loss(loss)
+            return tape.gradient(scaled, self.trainable_weights), _sums(terms)
+
+        replica = tf.distribute.get_replica_context()
+        if self.jit_compile and replica.num_replicas_in_sync > 1:
+            # XLA compiles what a replica does alone, not what it does with the others.
+            compute = tf.function(compute, jit_compile=True, autograph=False)
+        return compute(features, weights)
 
     def _global_weights(self, features: dict) -> tf.Tensor:
         """Returns the weight sum of each term over all replicas, `[terms]`."""

@@ -350,7 +350,7 @@ class TestTheWholeSweep:
         assert_same(texts, one_by_one=joined)
 
     def test_fuzz(self, assert_same, rules):
-        texts = fuzzed(200_000, seed=6, limit=WORD_LIMITS[rules])
+        texts = list(fuzzed(200_000, seed=6, limit=WORD_LIMITS[rules]))
         assert_same(texts, one_by_one=texts)
 
     def test_broken_utf8(self, assert_same):

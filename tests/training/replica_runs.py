@@ -1,6 +1,8 @@
 """Trains one small model on the replicas it is told of; run as a program by tests.
 
     python replica_runs.py OUT.npz [--replicas N] [--workers] [--lazy]
+        [--dtype NAME] [--jit] [--dropout RATE] [--optimizer NAME]
+        [--micro-batches N]
 
 The batches have 4, 4, 3 and 1 rows, so that replicas share them unevenly, and all loss
 weights of the first two rows are zero. No row holds a piece below 5. With --lazy the
@@ -68,6 +70,11 @@ def main() -> None:
     parser.add_argument("--replicas", type=int, default=1)
     parser.add_argument("--workers", action="store_true")
     parser.add_argument("--lazy", action="store_true")
+    parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--optimizer", default="sgd")
+    parser.add_argument("--micro-batches", type=int, default=1)
+    parser.add_argument("--jit", action="store_true")
+    parser.add_argument("--dropout", type=float, default=0.0)
     options = parser.parse_args()
     strategy = strategy_of(options)
 
@@ -82,14 +89,23 @@ def main() -> None:
             hidden_dim=8,
             intermediate_dim=16,
             max_sequence_length=16,
-            dropout=0.0,
+            dropout=options.dropout,
+            dtype=options.dtype,
             initializer_range=0.3,
         )
-        model = BertPretrainer(backbone, tied=not options.lazy)
+        model = BertPretrainer(
+            backbone, tied=not options.lazy, micro_batches=options.micro_batches
+        )
         optimizer = keras.optimizers.SGD(0.1, global_clipnorm=1.0)
-        if options.lazy:
-            optimizer = bert_optimizer(1e-2, 100, lazy_embeddings=True)
-        model.compile(optimizer=optimizer)
+        if options.lazy or options.optimizer != "sgd":
+            name = "adamw" if options.optimizer == "sgd" else options.optimizer
+            optimizer = bert_optimizer(
+                1e-3, 100, optimizer=name, lazy_embeddings=options.lazy
+            )
+        if options.dtype == "mixed_float16":
+            # The usual first scale, 32,768, is too much, and costs the first steps.
+            optimizer = keras.optimizers.LossScaleOptimizer(optimizer, 256.0)
+        model.compile(optimizer=optimizer, jit_compile=options.jit)
     table = backbone.token_embedding.embeddings
     before = table.numpy()
     fitted = model.fit(batches(), epochs=2, shuffle=False, verbose=0).history

@@ -1,14 +1,10 @@
 """One device, several on one machine, and several machines train the same weights."""
 
-import json
-import os
-import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from workers import clusters, finished, started
 
 from bert_keras.training.strategies import versions_know_replicas
 
@@ -16,29 +12,6 @@ pytestmark = pytest.mark.skipif(
     not versions_know_replicas(), reason="Keras or TensorFlow is refused there: older"
 )
 PROGRAM = Path(__file__).with_name("replica_runs.py")
-PATIENCE = 240  # seconds
-
-
-def started(out, *arguments, **environment):
-    return subprocess.Popen(
-        [sys.executable, str(PROGRAM), str(out), *arguments],
-        env={**os.environ, **environment},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-
-
-def finished(processes):
-    """Waits for all of them; ends the others where one fails."""
-    try:
-        for process in processes:
-            said, _ = process.communicate(timeout=PATIENCE)
-            assert process.returncode == 0, said[-3000:]
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
 
 
 def assert_equal_results(path, expected):
@@ -51,7 +24,7 @@ def assert_equal_results(path, expected):
 @pytest.fixture(scope="module")
 def one_device(tmp_path_factory):
     out = tmp_path_factory.mktemp("one") / "one.npz"
-    finished([started(out)])
+    finished([started(PROGRAM, out)])
     return out
 
 
@@ -59,7 +32,7 @@ def one_device(tmp_path_factory):
 def test_replicas_of_one_machine(one_device, tmp_path, replicas):
     """A batch of 3 rows on 4 replicas, and of 1 on 2, leaves some without any."""
     out = tmp_path / "found.npz"
-    finished([started(out, "--replicas", str(replicas))])
+    finished([started(PROGRAM, out, "--replicas", str(replicas))])
     assert_equal_results(out, one_device)
 
 
@@ -67,39 +40,76 @@ def test_replicas_of_one_machine(one_device, tmp_path, replicas):
 def test_lazy_embeddings(tmp_path, replicas):
     """Rows that no replica has in its batch stay bit for bit; decay leaves them too."""
     out = tmp_path / "found.npz"
-    finished([started(out, "--replicas", str(replicas), "--lazy")])
+    finished([started(PROGRAM, out, "--replicas", str(replicas), "--lazy")])
     found = np.load(out)
     moved = (found["table"] != found["before"]).any(axis=1)
     assert moved.tolist() == [False] * 5 + [True] * 15
 
 
-def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()
-
-
 def test_two_machines(one_device, tmp_path):
-    workers = [f"127.0.0.1:{port}" for port in free_ports(2)]
     outs = [tmp_path / f"{number}.npz" for number in range(2)]
     processes = [
-        started(
-            out,
-            "--workers",
-            TF_CONFIG=json.dumps(
-                {
-                    "cluster": {"worker": workers},
-                    "task": {"type": "worker", "index": number},
-                }
-            ),
-        )
-        for number, out in enumerate(outs)
+        started(PROGRAM, out, "--workers", TF_CONFIG=config)
+        for out, config in zip(outs, clusters(2), strict=True)
     ]
     finished(processes)
     for out in outs:
         assert_equal_results(out, one_device)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "replicas", "jit"),
+    [
+        ("mixed_float16", 2, ["--jit"]),
+        *(
+            pytest.param(dtype, replicas, jit, marks=pytest.mark.slow)
+            for dtype in ("float32", "mixed_bfloat16", "mixed_float16")
+            for replicas in (1, 2)
+            for jit in ([], ["--jit"])
+            if (dtype, replicas, jit) != ("mixed_float16", 2, ["--jit"])
+        ),
+    ],
+)
+def test_d05_precision_with_replicas_and_xla(
+    one_device, tmp_path, dtype, replicas, jit
+):
+    """Every cell of README's table: the losses of float32 on one device, to 1e-3.
+
+    Without dropout, whose random numbers XLA draws in a way of its own; and with it,
+    the cell runs and learns.
+    """
+    arguments = ["--replicas", str(replicas), "--dtype", dtype, *jit]
+    outs = [tmp_path / "without.npz", tmp_path / "with.npz"]
+    finished([started(PROGRAM, outs[0], *arguments)])
+    finished([started(PROGRAM, outs[1], *arguments, "--dropout", "0.1")])
+    found, wanted = np.load(outs[0]), np.load(one_device)
+    for name in ("fit_loss", "evaluate_loss"):
+        np.testing.assert_allclose(found[name], wanted[name], rtol=1e-3, err_msg=name)
+    dropped = np.load(outs[1])
+    assert not np.allclose(dropped["fit_loss"], wanted["fit_loss"], rtol=1e-3)
+    np.testing.assert_allclose(
+        dropped["evaluate_loss"], wanted["evaluate_loss"], rtol=0.05
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("jit", [[], ["--jit"]], ids=["", "jit"])
+@pytest.mark.parametrize(
+    "options",
+    [["--micro-batches", "2"], ["--optimizer", "lamb"], ["--optimizer", "adamw"],
+     ["--lazy"]],
+    ids=" ".join,
+)  # fmt: skip
+def test_optimizers_and_micro_batches_with_replicas_and_xla(tmp_path, options, jit):
+    """The losses of one device without XLA. Adam magnifies rounding, so to 1e-3."""
+    alone = tmp_path / "alone.npz"
+    finished([started(PROGRAM, alone, *options)])
+    for replicas in ("1", "2"):
+        out = tmp_path / f"{replicas}.npz"
+        finished([started(PROGRAM, out, *options, "--replicas", replicas, *jit)])
+        found, wanted = np.load(out), np.load(alone)
+        for name in ("fit_loss", "evaluate_loss"):
+            np.testing.assert_allclose(found[name], wanted[name], rtol=1e-3)
+        if "--lazy" in options:
+            moved = (found["table"] != found["before"]).any(axis=1)
+            assert moved.tolist() == [False] * 5 + [True] * 15
