@@ -1,22 +1,14 @@
 """Ids -> text, as well as it can be had back: case and spacing are gone for good."""
 
 import functools
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
+from bert_keras.text.rules import IDEOGRAPH, normalization
 from bert_keras.text.vocabulary import Vocabulary, split_token
-
-# The ideographs that the rules set apart (google-research/bert, `_is_chinese_char`).
-_IDEOGRAPHS = (
-    (0x3400, 0x4DBF),
-    (0x4E00, 0x9FFF),
-    (0xF900, 0xFAFF),
-    (0x20000, 0x2A6DF),
-    (0x2A700, 0x2CEAF),
-    (0x2F800, 0x2FA1F),
-)
 
 
 class _Pieces(NamedTuple):
@@ -68,12 +60,11 @@ def _pieces(vocabulary: Vocabulary) -> _Pieces:
     return _Pieces(
         texts=np.array([text.encode() for text in texts], object),
         continues=np.array(continues),
-        is_ideograph=np.array([_is_ideograph(token) for token in vocabulary]),
+        is_ideograph=_are_ideographs(vocabulary),
         is_special=np.isin(np.arange(len(vocabulary)), vocabulary.special_ids),
     )
 
 
-def _is_ideograph(token: str) -> bool:
-    return len(token) == 1 and any(
-        first <= ord(token) <= last for first, last in _IDEOGRAPHS
-    )
+def _are_ideographs(tokens: Iterable[str]) -> np.ndarray:
+    kinds = normalization("google", lowercase=False, strip_accents=False).kinds
+    return np.array([len(t) == 1 and kinds[ord(t)] == IDEOGRAPH for t in tokens])

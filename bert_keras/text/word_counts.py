@@ -134,7 +134,16 @@ def write_word_counts(words: Mapping[str, int], path: str | os.PathLike) -> None
     """Writes a word-count table: UTF-8 lines word, tab, count.
 
     The most frequent word is first, and of equally frequent ones the smaller as text.
+
+    Raises:
+        ValueError: a word that could not be read back: empty, or with a tab or line end.
     """
+    for word in words:
+        if not word or word.endswith("\r") or set("\n\t").intersection(word):
+            raise ValueError(
+                f"A word cannot stand in a table. Received: {word!r}; allowed: words "
+                "without tabs and line ends, and not empty."
+            )
     ranked = sorted(words, key=lambda word: (-words[word], word))
     text = "".join(f"{word}\t{words[word]}\n" for word in ranked)
     with replacing(path) as temporary:
@@ -153,6 +162,8 @@ def read_word_counts(path: str | os.PathLike) -> Counter[str]:
     """
     words: Counter[str] = Counter()
     for number, line in enumerate(read_lines(path), 1):
+        if number == 1:
+            line = line.removeprefix("\ufeff")  # a byte order mark
         word, tab, count = line.rpartition("\t")
         if not (word and tab and count.isascii() and count.isdigit()):
             raise ValueError(

@@ -264,6 +264,15 @@ def test_a_table_is_written_in_one_order_and_read_again(tmp_path):
     assert read_word_counts(path) == words
     path.write_text("a\t1\nb b\t2\na\t3\n")
     assert read_word_counts(path) == {"a": 4, "b b": 2}
+    path.write_bytes(b"\xef\xbb\xbfa\t1\r\n")
+    assert read_word_counts(path) == {"a": 1}
+
+
+@pytest.mark.parametrize("word", ["", "a\tb", "a\nb", "a\r"])
+def test_a_word_that_could_not_be_read_back_is_refused(tmp_path, word):
+    with pytest.raises(ValueError, match="cannot stand in a table"):
+        write_word_counts({"fine": 1, word: 1}, tmp_path / "words.tsv")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("line", ["a", "a\t", "\t5", "a\t-1", "a\t1.5", "a 1", "a\t²"])
