@@ -53,8 +53,7 @@ def run(out: Path, results: TextIO) -> None:
     started = time.perf_counter()
     out.mkdir(parents=True, exist_ok=True)
     documents = read_corpus(CHARACTERS)
-    with replacing(out / CORPUS_FILE) as corpus:
-        corpus.write_text("\n\n".join(map("\n".join, documents)), encoding="utf-8")
+    write_corpus(documents, out / CORPUS_FILE)
     vocabulary = learn([d for d in documents if not is_held_out(d[0])])
     vocabulary.write(out / VOCABULARY_FILE)
     try:
@@ -156,6 +155,13 @@ def read_corpus(characters: int) -> list[Document]:
             documents.append(document)
             bar.update(sum(map(len, document)))
     return documents
+
+
+def write_corpus(documents: list[Document], path: Path) -> None:
+    """Writes documents as in 2018: a sentence a line, and blank lines between."""
+    with replacing(path) as temporary:
+        text = "\n\n".join(map("\n".join, documents))
+        temporary.write_text(text, encoding="utf-8")
 
 
 def say(what: str) -> None:

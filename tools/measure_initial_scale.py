@@ -19,24 +19,27 @@ still on the plateau (4.3) after 400 steps at 2e-3, and tiny reached 15.9 after 
 """
 
 import argparse
+import tempfile
+from pathlib import Path
 
 import keras
 
-from bert_keras.encoder.backbone import BertBackbone
-from bert_keras.pretraining.data import (
-    pretraining_dataset,
-    tokenize_documents,
-    unigram_accuracy,
+from bert_keras import (
+    BertBackbone,
+    BertPacker,
+    BertPretrainer,
+    CorpusFormat,
+    MaskedLMMasker,
+    PretrainingData,
+    Shards,
+    WordPieceTokenizer,
+    bert_optimizer,
+    count_words,
+    learn_vocabulary,
+    prepare_corpus,
 )
-from bert_keras.pretraining.default_corpus import default_documents
-from bert_keras.pretraining.model import BertPretrainer
-from bert_keras.pretraining.run import split_documents
-from bert_keras.text.learner import learn_vocabulary
-from bert_keras.text.tokenizer import WordPieceTokenizer
-from bert_keras.text.word_counts import count_words
-from bert_keras.tokens.masker import MaskedLMMasker
-from bert_keras.tokens.packer import BertPacker
-from bert_keras.training.optimizer import bert_optimizer
+from bert_keras.demo import read_corpus, write_corpus
+from bert_keras.pretraining.data import unigram_accuracy
 
 SEQUENCE_LENGTH = 32
 BATCH_SIZE = 64
@@ -50,28 +53,37 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=500)
     parser.add_argument("--learning-rate", type=float, default=2e-3)
     options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        measure(prepared(Path(folder)), options)
 
-    training, held_out = split_documents(list(default_documents(4_000_000)))
-    words = count_words(sentence for document in training for sentence in document)
+
+def prepared(folder: Path) -> Shards:
+    """Prepares the default corpus with a vocabulary of 2,000."""
+    documents = read_corpus(4_000_000)
+    write_corpus(documents, folder / "corpus.txt")
+    words = count_words(sentence for document in documents for sentence in document)
     tokenizer = WordPieceTokenizer(learn_vocabulary(words, 2000))
-    ids = tokenizer.special_ids
-    rows = (
-        BertPacker(SEQUENCE_LENGTH, cls_id=ids.cls, sep_id=ids.sep, pad_id=ids.pad),
-        MaskedLMMasker(len(tokenizer.vocabulary), ids, predictions=5),
+    return prepare_corpus(
+        [folder / "corpus.txt"],
+        tokenizer,
+        folder / "data",
+        corpus=CorpusFormat("sentences"),
     )
-    batches = pretraining_dataset(
-        list(tokenize_documents(training, tokenizer)),
-        *rows,
-        batch_size=BATCH_SIZE,
-        seed=0,
+
+
+def batches(shards: Shards, held_out: bool) -> PretrainingData:
+    ids = shards.tokenizer.special_ids
+    packer = BertPacker(SEQUENCE_LENGTH, cls_id=ids.cls, sep_id=ids.sep, pad_id=ids.pad)
+    masker = MaskedLMMasker.of(shards.tokenizer, predictions=5)
+    return PretrainingData(
+        shards, packer, masker, batch_size=BATCH_SIZE, seed=0, held_out=held_out
     )
-    evaluation = pretraining_dataset(
-        list(tokenize_documents(held_out, tokenizer)),
-        *rows,
-        batch_size=BATCH_SIZE,
-        seed=0,
-        epochs=1,
-    ).cache()
+
+
+def measure(shards: Shards, options: argparse.Namespace) -> None:
+    """Prints what each size reaches at each scale."""
+    training = batches(shards, held_out=False).dataset()
+    evaluation = batches(shards, held_out=True).dataset(epochs=1).cache()
     print(f"most frequent piece: {unigram_accuracy(evaluation):.1%}", flush=True)
     print("size   scale  masked-LM accuracy  loss", flush=True)
     for size in options.sizes:
@@ -79,7 +91,7 @@ def main() -> None:
             keras.utils.set_random_seed(0)
             backbone = BertBackbone.from_size(
                 size,
-                len(tokenizer.vocabulary),
+                shards.tokenizer.ids_end,
                 max_sequence_length=SEQUENCE_LENGTH,
                 initializer_range=scale,
                 dropout=0.0,
@@ -89,7 +101,7 @@ def main() -> None:
                 optimizer=bert_optimizer(options.learning_rate, options.steps),
                 jit_compile=False,
             )
-            model.fit(batches, steps_per_epoch=options.steps, shuffle=False, verbose=0)
+            model.fit(training, steps_per_epoch=options.steps, shuffle=False, verbose=0)
             reached = model.evaluate(evaluation, verbose=0, return_dict=True)
             print(
                 f"{size:5}  {scale:<5}  {reached['masked_lm_accuracy']:18.1%}  "

@@ -136,7 +136,7 @@ def write_word_counts(words: Mapping[str, int], path: str | os.PathLike) -> None
     The most frequent word is first, and of equally frequent ones the smaller as text.
 
     Raises:
-        ValueError: a word that could not be read back: empty, or with a tab or line end.
+        ValueError: a word that is empty or has a tab or line end, and so would be lost.
     """
     for word in words:
         if not word or word.endswith("\r") or set("\n\t").intersection(word):
