@@ -2,6 +2,8 @@
 
 import gzip
 import importlib.util
+import json
+import sys
 
 import pytest
 from corpora import SENTENCES, files, write
@@ -15,6 +17,7 @@ from bert_keras import (
     prepare_corpus,
     prepare_on_beam,
 )
+from bert_keras.cli import main
 from bert_keras.pretraining import beam, prepare
 from bert_keras.pretraining.prepare import ShardMaker
 
@@ -193,3 +196,65 @@ def test_options_are_those_of_beam(tmp_path, corpus):
     for option in ("direct_num_workers=x", "--direct_num_workers=x"):
         with pytest.raises(ValueError, match=said):
             count_words_on_beam(**arguments, runner_options=[option], **DIRECT)
+
+
+@needs_beam
+def test_the_commands_make_the_same_files(tmp_path, corpus, capsys):
+    lines = [json.dumps({"text": " ".join(document)}) for document in DOCUMENTS]
+    (corpus / "c.jsonl").write_text("\n".join(lines))
+    counts = tmp_path / "more.tsv"
+    counts.write_text("fox\t100\nlynx\t2\n")
+    for name in ("here", "there"):
+        out = tmp_path / name
+        out.mkdir()
+        runner = ["--runner", "DirectRunner"] if name == "there" else []
+        vocab = ["vocab", corpus, counts, "--counts", "--held-out", corpus / "a.txt"]
+        vocab += ["--size", 60, "--out", out / "vocab.txt"]
+        vocab += ["--write-counts", out / "counts.tsv", *runner]
+        assert main(list(map(str, vocab))) == 0
+        prepared = ["prepare", corpus, "--vocab", out / "vocab.txt", *runner]
+        assert main([*map(str, prepared), "--out", str(out / "data")]) == 0
+    here, there = tmp_path / "here", tmp_path / "there"
+    for name in ("vocab.txt", "vocab.options.json", "counts.tsv"):
+        assert (here / name).read_bytes() == (there / name).read_bytes()
+    assert files(here / "data") == files(there / "data")
+    results = capsys.readouterr().out.splitlines()
+    assert results[:2] == results[2:]
+    assert len(results) == 4
+
+
+@needs_beam
+def test_the_commands_say_what_is_wrong_in_one_line(tmp_path, corpus, capfd):
+    line = spoil(corpus)
+    arguments = ["vocab", str(corpus), "--size", "60", "--runner", "DirectRunner"]
+    assert main([*arguments, "--out", str(tmp_path / "vocab.txt")]) == 2
+    captured = capfd.readouterr()
+    assert captured.out == ""
+    *_, said = captured.err.splitlines()
+    assert said.startswith("bert-keras: error: ")
+    assert f"a.txt is not UTF-8. Received: byte 0xff on line {line};" in said
+    assert not (tmp_path / "vocab.txt").exists()
+
+
+def test_without_beam_the_commands_say_what_to_install(
+    tmp_path, corpus, monkeypatch, capsys
+):
+    monkeypatch.setitem(sys.modules, "apache_beam", None)
+    (tmp_path / "vocab.txt").write_text("\n".join(SMALL))
+    for arguments in (
+        f"vocab {corpus} --size 60 --out {tmp_path}/v.txt",
+        f"prepare {corpus} --vocab {tmp_path}/vocab.txt --out {tmp_path}/s",
+    ):
+        assert main([*arguments.split(), "--runner", "FlinkRunner"]) == 2
+        error = capsys.readouterr().err
+        assert error.count("\n") == 1
+        assert 'pip install "bert-keras[beam]"' in error
+    assert {path.name for path in tmp_path.iterdir()} == {"corpus", "vocab.txt"}
+
+
+def test_options_of_a_runner_need_a_runner(tmp_path, corpus, capsys):
+    arguments = f"vocab {corpus} --size 60 --out {tmp_path}/v.txt"
+    assert main([*arguments.split(), "--runner-options", "parallelism=8"]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "Received: --runner-options parallelism=8; allowed: none" in error
