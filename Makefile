@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-slow test-oldest lint
+.PHONY: demo test test-slow test-oldest test-beam lint
 
 demo: $(READY)
 	$(BIN)/bert-keras demo
@@ -23,6 +23,12 @@ test-oldest:
 	python3.10 -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install $(OLDEST) --editable ".[test]"
 	.venv-oldest/bin/python -m pytest -m "not slow"
+
+# Apache Beam would bring an older protobuf into the environment of the other tests.
+test-beam:
+	$(PYTHON) -m venv .venv-beam
+	.venv-beam/bin/python -m pip install --editable ".[test,beam]"
+	.venv-beam/bin/python -m pytest tests/pretraining/test_beam.py
 
 lint: $(READY)
 	$(BIN)/ruff check .

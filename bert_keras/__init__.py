@@ -15,6 +15,7 @@ from bert_keras.embeddings import BertEmbeddings, TokenTable
 from bert_keras.encoder.backbone import BertBackbone
 from bert_keras.encoder.block import TransformerBlock
 from bert_keras.features import SpecialTokens
+from bert_keras.pretraining.beam import count_words_on_beam, prepare_on_beam
 from bert_keras.pretraining.corpus import CorpusFormat
 from bert_keras.pretraining.data import PretrainingData
 from bert_keras.pretraining.heads import MaskedLMHead
@@ -44,6 +45,7 @@ __all__ = [
     "SpecialTokens",
     "Vocabulary",
     "count_words",
+    "count_words_on_beam",
     "WordCounts",
     "read_word_counts",
     "write_word_counts",
@@ -63,6 +65,7 @@ __all__ = [
     "BertPretrainer",
     "CorpusFormat",
     "prepare_corpus",
+    "prepare_on_beam",
     "Shards",
     "PretrainingData",
     "PretrainingOptions",

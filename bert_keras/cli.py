@@ -106,6 +106,10 @@ def _parser() -> argparse.ArgumentParser:
     vocab.add_argument(
         "--counts", action="store_true", help=".tsv files hold lines word, tab, count"
     )
+    vocab.add_argument(
+        "--write-counts", type=Path, metavar="FILE.tsv", help="keep the counts, as such"
+    )
+    _add_runner(vocab)
 
     tokenize = add("tokenize", text.tokenize, "JSON strings in, JSON arrays of ids out")
     source = tokenize.add_mutually_exclusive_group(required=True)
@@ -128,6 +132,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_corpus(prepare)
     prepare.add_argument("--vocab", type=Path, required=True, metavar="FILE")
     prepare.add_argument("--out", type=Path, required=True, metavar="DIR")
+    _add_runner(prepare)
 
     pretrain = add(
         "pretrain", train.pretrain, "pretrain; the same command again resumes"
@@ -218,6 +223,18 @@ def _add_corpus(command: argparse.ArgumentParser) -> None:
         "--processes", type=_positive, default=1, help="that read the corpus"
     )
     _add_rules(command)
+
+
+def _add_runner(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--runner", metavar="NAME",
+        help="of Apache Beam, to read the corpus on a cluster that shares its folders: "
+        "FlinkRunner, SparkRunner, DataflowRunner ...; DirectRunner runs here",
+    )  # fmt: skip
+    command.add_argument(
+        "--runner-options", nargs="+", default=(), metavar="NAME=VALUE",
+        help="for Beam, such as flink_master=host:8081 parallelism=8",
+    )  # fmt: skip
 
 
 def _add_rules(command: argparse.ArgumentParser) -> None:

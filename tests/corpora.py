@@ -11,6 +11,11 @@ def write(path, documents):
     return path
 
 
+def files(folder):
+    """Returns name -> bytes of all that is in a folder."""
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
 def prepared(folder, documents, vocabulary, **options):
     """Returns the shards of some documents, lists of sentences."""
     folder.mkdir(parents=True, exist_ok=True)

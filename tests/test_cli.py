@@ -101,7 +101,7 @@ def test_vocab_is_the_same_by_processes_and_from_counts(folder, tmp_path, comman
     write_word_counts(count_words([corpus]), tmp_path / "counts.tsv")
     made = []
     for switches in (
-        [corpus],
+        [corpus, "--write-counts", tmp_path / "kept.tsv"],
         [corpus, "--processes", 2],
         [tmp_path / "counts.tsv", "--counts"],
     ):
@@ -110,6 +110,8 @@ def test_vocab_is_the_same_by_processes_and_from_counts(folder, tmp_path, comman
         assert status == 0
         made.append(out.read_bytes())
     assert made[0] == made[1] == made[2]
+    kept, counted = (tmp_path / f"{name}.tsv" for name in ("kept", "counts"))
+    assert kept.read_bytes() == counted.read_bytes()
 
 
 def test_vocab_stores_its_options_beside_it(folder, tmp_path, command):
@@ -343,6 +345,10 @@ def wrong_commands(folder: Path, tmp: Path | None) -> dict[str, tuple[str, str]]
             f"cannot be written to {tmp}: it must be a file",
         ),
         "no folder": (f"vocab {corpus} --size 99 --out {tmp}/a/b.txt", "a/b.txt"),
+        "no folder for counts": (
+            f"vocab {corpus} --size 99 --out {tmp}/v.txt --write-counts {tmp}/a/b.tsv",
+            "The table of counts cannot be written to",
+        ),
         "no text": (
             f"pretrain {tmp}/empty.txt {vocab} --out {tmp}/out",
             "The corpus has no text. Received: empty.txt",

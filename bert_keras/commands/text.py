@@ -8,22 +8,28 @@ from tqdm import tqdm
 from bert_keras.commands.lines import batches, write
 from bert_keras.export.artefacts import open_artefact
 from bert_keras.features import TOKEN_IDS
+from bert_keras.pretraining.beam import count_words_on_beam
 from bert_keras.pretraining.corpus import CorpusFormat, corpus_files, read_documents
 from bert_keras.text.layout import COUNTS, OFFSETS
 from bert_keras.text.learner import learn_vocabulary
 from bert_keras.text.report import vocabulary_report
 from bert_keras.text.tokenizer import WordPieceTokenizer
 from bert_keras.text.vocabulary import Vocabulary
-from bert_keras.text.word_counts import WordCounts, count_words, read_word_counts
+from bert_keras.text.word_counts import (
+    WordCounts,
+    count_words,
+    read_word_counts,
+    write_word_counts,
+)
 
 
 def vocab(options, results: TextIO) -> None:
-    if options.out.is_dir() or not options.out.absolute().parent.is_dir():
-        raise ValueError(
-            f"The vocabulary cannot be written to {options.out}: it must be a file in "
-            "a folder that exists."
-        )
+    _check_file("vocabulary", options.out)
+    if options.write_counts:
+        _check_file("table of counts", options.write_counts)
     words = _count(options.corpus, options, "count words")
+    if options.write_counts:
+        write_word_counts(words, options.write_counts)
     held_out = _count(options.held_out, options, "count held out words")
     if options.held_out and not held_out:
         raise ValueError(
@@ -46,6 +52,15 @@ def vocab(options, results: TextIO) -> None:
     write(report, results)
 
 
+def _check_file(what: str, path: Path) -> None:
+    """Says at once what would else be said when all is counted."""
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise ValueError(
+            f"The {what} cannot be written to {path}: it must be a file in a folder "
+            "that exists."
+        )
+
+
 def _count(paths: list[Path], options, said: str) -> WordCounts:
     """Counts the words of a corpus; of word-count tables, if there may be such."""
     settings = {**switches(options), "never_split": options.never_split}
@@ -55,6 +70,11 @@ def _count(paths: list[Path], options, said: str) -> WordCounts:
     corpus, files = corpus_format(options), corpus_files(paths)
     tables = [path for path in files if options.counts and path.suffix == ".tsv"]
     texts = [path for path in files if path not in tables]
+    beam = runner(options)
+    if beam and texts:
+        scratch = options.out.parent
+        words = count_words_on_beam(texts, scratch, corpus=corpus, **beam, **settings)
+        texts = []
     objects = [path for path in texts if corpus.of(path) == "jsonl"]
     plain = [path for path in texts if path not in objects]
     if plain:
@@ -82,6 +102,17 @@ def _count_with(bar: tqdm, corpus, options, settings: dict) -> WordCounts:
 def corpus_format(options) -> CorpusFormat:
     """Returns how documents stand in the files of the corpus."""
     return CorpusFormat(options.format, options.blank_lines, options.text_field).check()
+
+
+def runner(options) -> dict:
+    """Returns the runner of Apache Beam that was asked for, and what it is told."""
+    if not options.runner and options.runner_options:
+        raise ValueError(
+            f"Received: --runner-options {' '.join(options.runner_options)}; allowed: "
+            "none without --runner."
+        )
+    asked = {"runner": options.runner, "runner_options": options.runner_options}
+    return asked if options.runner else {}
 
 
 def tokenize(options, results: TextIO) -> None:

@@ -6,9 +6,10 @@ from typing import TextIO
 from tqdm import tqdm
 
 from bert_keras.commands.lines import write
-from bert_keras.commands.text import corpus_format, switches
+from bert_keras.commands.text import corpus_format, runner, switches
 from bert_keras.demo import run as run_demo
 from bert_keras.pretraining import run
+from bert_keras.pretraining.beam import prepare_on_beam
 from bert_keras.pretraining.options import PretrainingOptions
 from bert_keras.pretraining.prepare import hash_of_vocabulary, prepare_corpus
 from bert_keras.pretraining.shards import MANIFEST, Shards
@@ -25,7 +26,17 @@ def demo(options, results: TextIO) -> None:
 
 
 def prepare(options, results: TextIO) -> None:
-    shards = _prepare(options, options.out)
+    beam = runner(options)
+    if beam:
+        shards = prepare_on_beam(
+            options.corpus,
+            _tokenizer(options),
+            options.out,
+            corpus=corpus_format(options),
+            **beam,
+        )
+    else:
+        shards = _prepare(options, options.out)
     names = ("shards", "documents", "held_out_documents", "sentences", "tokens")
     write({name: shards.manifest[name] for name in names}, results)
 

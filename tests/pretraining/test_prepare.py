@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 import tensorflow as tf
-from corpora import SENTENCES, prepared, write
+from corpora import SENTENCES, files, prepared, write
 from oracles import SMALL
 
 from bert_keras import Shards, Vocabulary, WordPieceTokenizer, prepare_corpus
@@ -27,10 +27,6 @@ def tokenizer():
 @pytest.fixture
 def small_parts(monkeypatch):
     monkeypatch.setattr(prepare, "PART", 200)
-
-
-def files(folder):
-    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
 def documents_of(found, held_out=False):
