@@ -4,16 +4,17 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+WEIGHTS := $(VENV)/.weights
 
 .PHONY: demo test test-slow test-oldest test-beam lint
 
 demo: $(READY)
 	$(BIN)/bert-keras demo
 
-test: $(READY)
+test: $(READY) $(WEIGHTS)
 	$(BIN)/python -m pytest -m "not slow"
 
-test-slow: $(READY)
+test-slow: $(READY) $(WEIGHTS)
 	$(BIN)/python -m pytest -m slow
 
 # The lower ends of the ranges in setup.cfg, on the oldest Python.
@@ -34,11 +35,14 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-# rxnfp holds published weights for the tests. Only its files are read, so it needs none
-# of the old libraries that it names.
 $(READY): setup.cfg pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --upgrade pip
 	$(BIN)/python -m pip install --editable ".[test]"
+	touch $@
+
+# Published weights that the tests read. Only the files of the package are used, and so it
+# needs none of the old libraries that it names.
+$(WEIGHTS): $(READY)
 	$(BIN)/python -m pip install --no-deps rxnfp==0.1.0
 	touch $@
