@@ -273,4 +273,11 @@ def _features_alone(data) -> dict:
             "Labels and weights belong into the feature dictionary. Received: y or "
             "sample_weight beside it; allowed: x alone."
         )
+    for name, tensor in features.items():
+        if tensor.dtype == tf.string:
+            raise ValueError(
+                f"A model is trained on ids. Received: {name} of strings; allowed: "
+                "numbers, as a preprocessor makes them in tf.data. Strings would keep "
+                "XLA from compiling, and cannot reach a TPU."
+            )
     return features

@@ -236,3 +236,9 @@ def test_bad_inputs_are_refused(small_vocabulary):
         WordPieceTokenizer(small_vocabulary)([1.0])
     with pytest.raises(ValueError, match="has no vocabulary"):
         WordPieceTokenizer()("the")
+
+
+def test_n18_a_word_with_a_rest_that_has_no_piece_is_one_unknown():
+    """None of the pieces before the "z" is kept."""
+    answer = WordPieceTokenizer(SMALL)("quickz brown")
+    assert answer["token_ids"].numpy().tolist() == [1, 8, 9]

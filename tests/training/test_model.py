@@ -25,7 +25,7 @@ def test_a_term_by_hand():
 
 
 class Linear(WeightedMeanTraining, keras.Model):
-    """y = x w + b with a weighted squared error: the arithmetic of report D06."""
+    """y = x w + b with a weighted squared error."""
 
     term_names = ("square",)
 
@@ -55,20 +55,6 @@ def fitted(x, weights, batch_size=4):
     dataset = tf.data.Dataset.from_tensor_slices(data).batch(batch_size)
     history = model.fit(dataset, shuffle=False, verbose=0).history
     return history, *(weight.ravel() for weight in model.dense.get_weights())
-
-
-def test_d06_the_mean_over_a_batch():
-    history, weights, bias = fitted(np.arange(8).reshape(4, 2), [1, 1, 1, 1])
-    assert history["loss"][0] == pytest.approx(69.0)
-    np.testing.assert_allclose(weights, [-5.2, -6.6], rtol=1e-5)
-    np.testing.assert_allclose(bias, [-1.4], rtol=1e-5)
-
-
-def test_d06_the_weighted_mean_divides_by_the_weight_sum():
-    history, weights, bias = fitted(np.ones((4, 2)), [1, 0, 0, 0])
-    assert history["loss"][0] == pytest.approx(4.0)
-    np.testing.assert_allclose(weights, [0.6, 0.6], rtol=1e-5)
-    np.testing.assert_allclose(bias, [-0.4], rtol=1e-5)
 
 
 def test_a_batch_without_weight_changes_nothing():
@@ -118,3 +104,22 @@ def test_micro_batches_make_the_same_step(small_backbone, batch, random, tied, p
         np.testing.assert_allclose(one, other, atol=1e-6)
     for name, values in logs[0].items():
         np.testing.assert_allclose(values, logs[1][name], rtol=1e-5, err_msg=name)
+
+
+def test_d07_a_model_of_ids_stays_compiled_and_text_is_refused(
+    small_pretrainer, batch, random
+):
+    features = batch(4, 6)
+    features |= {
+        "mask_positions": random.integers(0, 6, (4, 2)).astype(np.int32),
+        "mask_ids": random.integers(5, 12, (4, 2)).astype(np.int32),
+        "mask_weights": np.ones((4, 2), np.float32),
+        "next_sentence": np.array([0, 1, 1, 0], np.int32),
+    }
+    small_pretrainer.compile(optimizer="sgd", jit_compile=True)
+    dataset = tf.data.Dataset.from_tensors(features)
+    small_pretrainer.fit(dataset, shuffle=False, verbose=0)
+    assert small_pretrainer.jit_compile is True
+    text = tf.data.Dataset.from_tensors({"token_ids": ["the fox"] * 4})
+    with pytest.raises(ValueError, match="Received: token_ids of strings; allowed"):
+        small_pretrainer.fit(text, shuffle=False, verbose=0)

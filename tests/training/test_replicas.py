@@ -1,5 +1,6 @@
 """One device, several on one machine, and several machines train the same weights."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -46,7 +47,7 @@ def test_lazy_embeddings(tmp_path, replicas):
     assert moved.tolist() == [False] * 5 + [True] * 15
 
 
-def test_two_machines(one_device, tmp_path):
+def test_d01_two_machines(one_device, tmp_path):
     outs = [tmp_path / f"{number}.npz" for number in range(2)]
     processes = [
         started(PROGRAM, out, "--workers", TF_CONFIG=config)
@@ -113,3 +114,17 @@ def test_optimizers_and_micro_batches_with_replicas_and_xla(tmp_path, options, j
         if "--lazy" in options:
             moved = (found["table"] != found["before"]).any(axis=1)
             assert moved.tolist() == [False] * 5 + [True] * 15
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_d03_d06_arithmetic_by_hand(tmp_path, replicas):
+    """What the public reports worked out; the same on one replica as on two."""
+    out = tmp_path / "found.json"
+    finished([started(PROGRAM.with_name("arithmetic.py"), out, replicas)])
+    found = json.loads(out.read_text())
+    assert found["mean"] == pytest.approx([69.0, -5.2, -6.6, -1.4])
+    # Divided by the weights, which all lie on one replica, and not by the rows.
+    assert found["weighted"] == pytest.approx([4.0, 0.6, 0.6, -0.4])
+    # Rows 0 and 1 are in two of the four texts, and so move twice.
+    assert found["table"] == pytest.approx([0.6] * 4 + [0.8] * 8)
+    assert found["head"] == pytest.approx([0.2] * 4 + [-0.8])

@@ -48,7 +48,7 @@ def test_what_cannot_work_is_refused(name, message):
         strategy_named(name)
 
 
-def test_parameter_servers_are_refused_where_they_are_used():
+def test_d02_parameter_servers_are_refused_where_they_are_used():
     strategy = object.__new__(tf.distribute.experimental.ParameterServerStrategy)
     with pytest.raises(ValueError, match="Received: ParameterServerStrategy"):
         check_strategy(strategy)
