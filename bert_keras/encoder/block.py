@@ -8,6 +8,7 @@ import math
 import keras
 import tensorflow as tf
 
+from bert_keras.dropout import Dropout
 from bert_keras.embeddings import LAYER_NORM_EPSILON, initial_weights
 
 # Added to the scores of padding, which are float32 whatever the model computes in: a
@@ -97,7 +98,7 @@ class TransformerBlock(keras.layers.Layer):
         )
         self._output = self._add_dense("output", self.intermediate_dim, width)
         self._output_norm = self._add_norm("output_norm", width)
-        self._dropout_layer = keras.layers.Dropout(
+        self._dropout_layer = Dropout(
             self.dropout, dtype=self.dtype_policy, name="dropout"
         )
 
