@@ -12,6 +12,8 @@ Source: Devlin et al. 2018, section 3 and figure 2; google-research/bert, `model
 import keras
 import tensorflow as tf
 
+from bert_keras.dropout import Dropout
+
 LAYER_NORM_EPSILON = 1e-12
 
 
@@ -150,9 +152,7 @@ class BertEmbeddings(keras.layers.Layer):
         self._norm = keras.layers.LayerNormalization(
             epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name="layer_norm"
         )
-        self._dropout = keras.layers.Dropout(
-            dropout, dtype=self.dtype_policy, name="dropout"
-        )
+        self._dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
     def build(self, token_ids_shape, segment_ids_shape=None):
         self.token_embedding.build(token_ids_shape)

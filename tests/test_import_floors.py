@@ -13,6 +13,7 @@ FLOORS = {
     "config": 0,
     "text": 1,
     "tokens": 2,
+    "dropout": 2,
     "embeddings": 3,
     "encoder": 4,
     "training": 5,

@@ -8,6 +8,7 @@ import math
 import keras
 import tensorflow as tf
 
+from bert_keras.dropout import Dropout
 from bert_keras.embeddings import LAYER_NORM_EPSILON, initial_weights
 
 # Added to the scores of padding, which are float32 whatever the model computes in: a
@@ -33,6 +34,34 @@ def activation_named(name: str):
             f"{', '.join(map(repr, ACTIVATIONS))}."
         )
     return gelu if name == "gelu" else lambda x: tf.nn.gelu(x, approximate=True)
+
+
+def in_one_pass(function):
+    """Returns an elementwise function that takes one pass, and one for its gradient.
+
+    It is compiled by XLA, computes in float32, and keeps its input alone for the way
+    back. For training: an export holds plain operations.
+    """
+
+    def in_float32(x):
+        return tf.cast(function(tf.cast(x, tf.float32)), x.dtype)
+
+    def its_gradient(x, upstream):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            answer = in_float32(x)
+        return tape.gradient(answer, x, upstream)
+
+    forward, backward = (
+        tf.function(part, jit_compile=True, autograph=False)
+        for part in (in_float32, its_gradient)
+    )
+
+    @tf.custom_gradient
+    def compiled(x):
+        return forward(x), lambda upstream: backward(x, upstream)
+
+    return compiled
 
 
 @keras.saving.register_keras_serializable(package="bert_keras")
@@ -79,6 +108,7 @@ class TransformerBlock(keras.layers.Layer):
         self.dropout = dropout
         self.activation = activation
         self._activation = activation_named(activation)
+        self._trained_activation = in_one_pass(self._activation)
         self.initializer_range = initializer_range
         self.layer_norm_epsilon = layer_norm_epsilon
 
@@ -97,7 +127,7 @@ class TransformerBlock(keras.layers.Layer):
         )
         self._output = self._add_dense("output", self.intermediate_dim, width)
         self._output_norm = self._add_norm("output_norm", width)
-        self._dropout_layer = keras.layers.Dropout(
+        self._dropout_layer = Dropout(
             self.dropout, dtype=self.dtype_policy, name="dropout"
         )
 
@@ -126,7 +156,8 @@ class TransformerBlock(keras.layers.Layer):
         attended = self._dropout_layer(attended, training=training)
         flat = self._attention_norm(flat + attended)
 
-        widened = self._activation(self._intermediate(flat))
+        activation = self._trained_activation if training else self._activation
+        widened = activation(self._intermediate(flat))
         narrowed = self._dropout_layer(self._output(widened), training=training)
         flat = self._output_norm(flat + narrowed)
         return tf.ensure_shape(tf.reshape(flat, shape), hidden.shape)

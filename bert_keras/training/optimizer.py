@@ -20,6 +20,8 @@ class _BertUpdates:
 
     def __init__(self, *args, lazy_embeddings: bool = False, **kwargs):
         super().__init__(*args, **kwargs)
+        if self.amsgrad:
+            raise ValueError("Received: amsgrad=True; allowed: False.")
         self.lazy_embeddings = lazy_embeddings
         self.exclude_from_weight_decay(var_names=list(UNDECAYED))
         self._lazy: set = set()
@@ -40,18 +42,21 @@ class _BertUpdates:
         clipped, _ = tf.clip_by_global_norm(grads, self.global_clipnorm)
         return clipped
 
-    def _use_weight_decay(self, variable):
-        # Rows that are not in the batch stay as they are; those that are, decay below.
-        is_lazy = self._var_key(variable) in self._lazy
-        return not is_lazy and super()._use_weight_decay(variable)
+    def _apply_weight_decay(self, variables):
+        """Does nothing: decay is a part of the steps below."""
 
     def update_step(self, gradient, variable, learning_rate):
+        rate = tf.cast(learning_rate, variable.dtype)
         if self._var_key(variable) in self._lazy:
-            self._update_rows(gradient, variable, learning_rate)
+            self._update_rows(gradient, variable, rate)
         else:
-            super().update_step(tf.convert_to_tensor(gradient), variable, learning_rate)
+            gradient = tf.cast(tf.convert_to_tensor(gradient), variable.dtype)
+            self._update_whole(gradient, variable, rate)
 
-    def _update_rows(self, gradient, variable, learning_rate) -> None:
+    def _update_whole(self, gradient, variable, rate) -> None:
+        raise NotImplementedError
+
+    def _update_rows(self, gradient, variable, rate) -> None:
         """Moves the rows that are in the gradient, and their moments; no others.
 
         The bias of the moments is corrected for the steps of the run, not of the row.
@@ -64,7 +69,7 @@ class _BertUpdates:
             (self._velocities[index], self.beta_2, tf.square(gradient)),
         ):
             moment = tf.gather(stored.value, rows)
-            moment += (value - moment) * (1 - beta)
+            moment += (value - moment) * (1 - tf.cast(beta, variable.dtype))
             self.assign(stored, tf.IndexedSlices(moment, rows))
             moments.append(moment)
         first, second = moments
@@ -75,7 +80,6 @@ class _BertUpdates:
         update = first / (tf.sqrt(second) + self.epsilon)  # as Keras adds epsilon
         update *= tf.sqrt(1 - left[1]) / (1 - left[0])
         update += (self.weight_decay or 0.0) * tf.gather(variable, rows)
-        rate = tf.cast(learning_rate, variable.dtype)
         self.assign_sub(variable, tf.IndexedSlices(rate * update, rows))
 
     def get_config(self):
@@ -90,8 +94,27 @@ class BertAdamW(_BertUpdates, keras.optimizers.AdamW):
         lazy_embeddings: of a table whose gradient is sparse, move only the rows that
             are in the batch, with their moments and their decay.
 
-    The other arguments are those of `keras.optimizers.AdamW`.
+    The other arguments are those of `keras.optimizers.AdamW`, without `amsgrad`.
     """
+
+    def _update_whole(self, gradient, variable, rate):
+        """Decays, then takes Adam's step in one pass over the memory, not in ten."""
+        if self._use_weight_decay(variable) and self.weight_decay:
+            variable.assign_sub(variable * (rate * self.weight_decay))
+        index = self._get_variable_index(variable)
+        step = tf.cast(self.iterations + 1, variable.dtype)
+        tf.raw_ops.ResourceApplyAdam(
+            var=variable.handle,
+            m=self._momentums[index].value.handle,
+            v=self._velocities[index].value.handle,
+            beta1_power=tf.pow(tf.cast(self.beta_1, variable.dtype), step),
+            beta2_power=tf.pow(tf.cast(self.beta_2, variable.dtype), step),
+            lr=rate,
+            beta1=self.beta_1,
+            beta2=self.beta_2,
+            epsilon=self.epsilon,
+            grad=gradient,
+        )
 
 
 @keras.saving.register_keras_serializable(package="bert_keras")
@@ -103,14 +126,7 @@ class BertLamb(_BertUpdates, keras.optimizers.AdamW):
     the authors' own code. Arguments as `BertAdamW`; lazy rows take steps of AdamW.
     """
 
-    def _apply_weight_decay(self, variables):
-        """Does nothing: decay is a part of the step, under the same ratio."""
-
-    def update_step(self, gradient, variable, learning_rate):
-        if self._var_key(variable) in self._lazy:
-            self._update_rows(gradient, variable, learning_rate)
-            return
-        gradient = tf.cast(tf.convert_to_tensor(gradient), variable.dtype)
+    def _update_whole(self, gradient, variable, rate):
         index = self._get_variable_index(variable)
         first, second = self._momentums[index], self._velocities[index]
         self.assign_add(first, (gradient - first) * (1 - self.beta_1))
@@ -125,7 +141,6 @@ class BertLamb(_BertUpdates, keras.optimizers.AdamW):
             lengths = tf.norm(variable), tf.norm(update)
             is_zero = tf.reduce_any([length == 0 for length in lengths])
             ratio = tf.where(is_zero, ratio, tf.math.divide_no_nan(*lengths))
-        rate = tf.cast(learning_rate, variable.dtype)
         self.assign_sub(variable, rate * ratio * update)
 
 

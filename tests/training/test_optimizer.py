@@ -180,6 +180,37 @@ class TestLazyEmbeddings:
         assert 7 not in moved  # a label moves its row of the output table alone
 
 
+@pytest.mark.parametrize("jit", [False, True])
+def test_the_step_is_that_of_keras(random, jit):
+    """Adam's step is taken by an operation of TensorFlow's own; moments are kept."""
+    settings = {"weight_decay": 0.5, "epsilon": 1e-6, "global_clipnorm": 1.0}
+    start = random.normal(size=(4, 3)).astype(np.float32)
+    gradients = tf.constant(random.normal(size=(3, 4, 3)), tf.float32)
+
+    def reached(optimizer):
+        kernel = keras.Variable(start, name="kernel")
+        optimizer.build([kernel])
+
+        @tf.function(jit_compile=jit, autograph=False)
+        def step(gradient):
+            optimizer.apply([gradient], [kernel])
+
+        for gradient in gradients:
+            step(gradient)
+        return [variable.numpy() for variable in (kernel, *optimizer.variables)]
+
+    ours = reached(BertAdamW(0.1, **settings))
+    theirs = reached(keras.optimizers.AdamW(0.1, **settings))
+    for one, other in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(one, other, rtol=3e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("kind", [BertAdamW, BertLamb])
+def test_amsgrad_is_refused(kind):
+    with pytest.raises(ValueError, match="amsgrad=True"):
+        kind(0.1, amsgrad=True)
+
+
 def test_biases_and_norms_do_not_decay():
     """With zero gradients, AdamW moves a weight by decay alone."""
     model = keras.Sequential([keras.layers.Dense(3), keras.layers.LayerNormalization()])

@@ -1,0 +1,90 @@
+"""Dropout: how much is dropped, how the rest is scaled, and when."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_keras.dropout import Dropout
+
+SHAPES = [(400, 500), (3, 7, 101, 97)]  # an odd last dimension takes pairs in part
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
+def test_its_share_is_dropped_and_the_rest_scaled(shape, rate):
+    answer = Dropout(rate)(tf.ones(shape), training=True).numpy()
+    count = answer.size
+    deviation = (rate * (1 - rate) / count) ** 0.5
+    assert (answer == 0).mean() == pytest.approx(rate, abs=5 * deviation)
+    np.testing.assert_allclose(answer[answer != 0], 1 / (1 - rate), rtol=1e-3)
+
+
+def test_neighbours_are_dropped_independently():
+    """Two numbers share one draw; its halves must not know of one another."""
+    dropped = Dropout(0.3)(tf.ones((1000, 1000)), training=True).numpy() == 0
+    for one, other in (
+        (dropped[:, ::2], dropped[:, 1::2]),
+        (dropped[:, 1:-1:2], dropped[:, 2::2]),
+        (dropped[1:], dropped[:-1]),
+    ):
+        assert (one & other).mean() == pytest.approx(0.3**2, abs=2e-3)
+
+
+def test_the_gradient_passes_where_the_number_did():
+    x = tf.random.stateless_normal((50, 40), [1, 2])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        answer = Dropout(0.4)(x, training=True)
+    gradient = tape.gradient(answer, x)
+    np.testing.assert_allclose(gradient * x, answer, rtol=1e-6)
+
+
+def test_not_in_training_nothing_happens():
+    x = tf.random.stateless_normal((5, 4), [1, 2])
+    np.testing.assert_array_equal(Dropout(0.4)(x), x)
+    np.testing.assert_array_equal(Dropout(0.0)(x, training=True), x)
+
+
+def test_each_call_draws_anew_and_the_state_brings_it_back():
+    layer, x = Dropout(0.4), tf.ones((50, 40))
+    state = layer.seed_generator.state.numpy()
+    first, second = (layer(x, training=True) for _ in range(2))
+    assert (first != second).numpy().any()
+    layer.seed_generator.state.assign(state)
+    np.testing.assert_array_equal(layer(x, training=True), first)
+    assert layer.seed_generator.state.path.endswith("seed_generator_state")
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_in_a_graph_of_any_shape(jit):
+    layer = Dropout(0.4)
+    signature = [tf.TensorSpec([None, None], tf.float32)]
+    graph = tf.function(
+        lambda x: layer(x, training=True), input_signature=signature, jit_compile=jit
+    )
+    assert graph(tf.ones((7, 9))).shape == (7, 9)
+    assert (graph(tf.ones((70, 90))) == 0).numpy().mean() == pytest.approx(
+        0.4, abs=0.05
+    )
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_it_keeps_the_dtype(dtype):
+    answer = Dropout(0.4, dtype=dtype)(tf.ones((50, 40), dtype), training=True)
+    assert answer.dtype == dtype
+
+
+def test_serialization_keeps_every_option():
+    layer = Dropout(0.4, seed=7)
+    again = keras.saving.deserialize_keras_object(
+        keras.saving.serialize_keras_object(layer)
+    )
+    assert type(again) is Dropout
+    assert again.get_config() == layer.get_config()
+
+
+@pytest.mark.parametrize("rate", [-0.1, 1.0, 1.5])
+def test_a_rate_that_leaves_nothing_is_refused(rate):
+    with pytest.raises(ValueError, match="rate"):
+        Dropout(rate)
