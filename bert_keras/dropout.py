@@ -30,10 +30,18 @@ class Dropout(keras.layers.Dropout):
     def call(self, inputs, training=False):
         if not training or self.rate == 0:
             return inputs
-        bits = _random_int16(tf.shape(inputs), self.seed_generator.next())
+        seed = _of_this_replica(self.seed_generator.next())
+        bits = _random_int16(tf.shape(inputs), seed)
         is_kept = bits >= self._dropped - _STEPS // 2
         scale = tf.cast(1 / (1 - self._dropped / _STEPS), inputs.dtype)
         return inputs * (tf.cast(is_kept, inputs.dtype) * scale)
+
+
+def _of_this_replica(seed: tf.Tensor) -> tf.Tensor:
+    """Returns another seed on each replica: of one state, but for rows of its own."""
+    context = tf.distribute.get_replica_context()
+    number = tf.cast(context.replica_id_in_sync_group if context else 0, seed.dtype)
+    return seed + tf.stack([tf.zeros_like(number), number])
 
 
 def _random_int16(shape: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:

@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 from replica_runs import strategy_of
 
+from bert_keras.dropout import Dropout
 from bert_keras.training.model import Term, WeightedMeanTraining
 
 
@@ -78,6 +79,11 @@ def main() -> None:
     ids = np.array([[0, 1], [2, 3], [0, 1], [4, 5]])
     _, (table, kernel, bias) = stepped(strategy, embedding, ids, [1, 1, 1, 1])
     found["table"], found["head"] = table, [*kernel, *bias]
+    with strategy.scope():
+        dropout = Dropout(0.5)
+    kept = strategy.run(lambda: dropout(tf.ones([100]), training=True))
+    kept = strategy.experimental_local_results(kept)
+    found["patterns of dropout"] = len({one.numpy().tobytes() for one in kept})
     with open(out, "w") as file:
         json.dump(found, file)
 

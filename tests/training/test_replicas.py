@@ -58,19 +58,10 @@ def test_d01_two_machines(one_device, tmp_path):
         assert_equal_results(out, one_device)
 
 
-@pytest.mark.parametrize(
-    ("dtype", "replicas", "jit"),
-    [
-        ("mixed_float16", 2, ["--jit"]),
-        *(
-            pytest.param(dtype, replicas, jit, marks=pytest.mark.slow)
-            for dtype in ("float32", "mixed_bfloat16", "mixed_float16")
-            for replicas in (1, 2)
-            for jit in ([], ["--jit"])
-            if (dtype, replicas, jit) != ("mixed_float16", 2, ["--jit"])
-        ),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("jit", [[], ["--jit"]], ids=["", "jit"])
+@pytest.mark.parametrize("replicas", [1, 2])
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16", "mixed_float16"])
 def test_d05_precision_with_replicas_and_xla(
     one_device, tmp_path, dtype, replicas, jit
 ):
@@ -128,3 +119,4 @@ def test_d03_d06_arithmetic_by_hand(tmp_path, replicas):
     # Rows 0 and 1 are in two of the four texts, and so move twice.
     assert found["table"] == pytest.approx([0.6] * 4 + [0.8] * 8)
     assert found["head"] == pytest.approx([0.2] * 4 + [-0.8])
+    assert found["patterns of dropout"] == replicas
