@@ -11,8 +11,9 @@ WEIGHTS := $(VENV)/.weights
 demo: $(READY)
 	$(BIN)/bert-keras demo
 
+# Two files at a time: most tests trace and convert graphs, on one core.
 test: $(READY) $(WEIGHTS)
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile
 
 test-slow: $(READY) $(WEIGHTS)
 	$(BIN)/python -m pytest -m slow

@@ -270,9 +270,17 @@ def test_a_finished_run_is_not_trained_further(shards, finished, copied):
     "options",
     [
         {"objective": "masked_lm", "mask_unit": "span"},
-        {"objective": "sentence_order", "mask_unit": "word"},
-        {"untied": True, "lazy_embeddings": True, "optimizer": "lamb"},
-        {"micro_batches": 3, "decay": "cosine", "precision": "bfloat16"},
+        pytest.param(
+            {"objective": "sentence_order", "mask_unit": "word"}, marks=pytest.mark.slow
+        ),
+        pytest.param(
+            {"untied": True, "lazy_embeddings": True, "optimizer": "lamb"},
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            {"micro_batches": 3, "decay": "cosine", "precision": "bfloat16"},
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=str,
 )
