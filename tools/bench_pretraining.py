@@ -147,7 +147,9 @@ def print_growth(setting: Setting, options: argparse.Namespace) -> None:
             Contestant("bert_keras", options.dtype, False, one, sys.executable)
             for one in settings
         ]
-        race(started, options.rounds, options.steps)
+        for one in race(started, options.rounds, options.steps):
+            if one.problem:
+                sys.exit(f"{one.label}: {one.problem}")
         per_token = [one.batch * one.sequence for one in settings]
         times = [c.seconds / n for c, n in zip(started, per_token, strict=True)]
         flops = [s.flops / n for s, n in zip(settings, per_token, strict=True)]

@@ -12,6 +12,8 @@ UNDECAYED = ("bias", "gamma", "beta")
 class _BertUpdates:
     """What both optimizers share; a class to mix into a Keras optimizer, before it.
 
+    The class it is mixed into says what a step is, as `_update_whole`.
+
     Biases and norms never decay: Keras keeps such names out of an optimizer's config,
     so that a saved and loaded one would decay them after all; here they belong to the
     class. The gradient of a table is clipped by the norm of what it sums up to, and
@@ -52,9 +54,6 @@ class _BertUpdates:
         else:
             gradient = tf.cast(tf.convert_to_tensor(gradient), variable.dtype)
             self._update_whole(gradient, variable, rate)
-
-    def _update_whole(self, gradient, variable, rate) -> None:
-        raise NotImplementedError
 
     def _update_rows(self, gradient, variable, rate) -> None:
         """Moves the rows that are in the gradient, and their moments; no others.
