@@ -1,5 +1,12 @@
 """Fixtures that several rooms use."""
 
+import runpy
+from pathlib import Path
+
+# Else its notices of the machine would stand behind pytest's summary.
+QUIET = Path(__file__).parents[1] / "bert_keras" / "quiet.py"
+runpy.run_path(str(QUIET))["import_tensorflow_quietly"]()
+
 import keras
 import numpy as np
 import pytest
