@@ -129,6 +129,8 @@ def print_race(setting: Setting, options: argparse.Namespace) -> None:
             print(f"{one.label:36}{speed:8,.0f} {share / peaks[dtype]:10.0%}")
             speeds[name] = max(speed, speeds.get(name, 0.0))
     for name, speed in speeds.items():
+        if name == "bert_keras":
+            continue
         print(f"bert_keras's best beside {name}'s: {speeds['bert_keras'] / speed:.2f}")
 
 
