@@ -80,6 +80,9 @@ class WeightedMeanTraining:
                 self._means[full_name] = keras.metrics.Mean(name=full_name)
 
     def fit(self, x=None, *args, **kwargs):
+        several = self.distribute_strategy.num_replicas_in_sync > 1
+        if several and isinstance(x, tf.data.Dataset):
+            x, kwargs = _with_an_end(x, kwargs)
         return super().fit(self._cut_up(x), *args, **kwargs)
 
     def evaluate(self, x=None, *args, **kwargs):
@@ -241,6 +244,26 @@ class WeightedMeanTraining:
     @property
     def metrics(self):
         return list(self._means.values())
+
+
+def _with_an_end(dataset: tf.data.Dataset, arguments: dict):
+    """Returns a dataset and arguments of `fit` that say how many steps an epoch has.
+
+    Else several replicas find out by a step on rows that are not there: it has no
+    gradient, but Adam's moments move the weights all the same.
+    """
+    if arguments.get("steps_per_epoch") is not None:
+        return dataset, arguments
+    steps = int(dataset.cardinality())
+    if steps == tf.data.UNKNOWN_CARDINALITY:
+        raise ValueError(
+            "Several replicas have to know where an epoch ends. Received: a dataset of "
+            "unknown length; allowed: steps_per_epoch, or a dataset with "
+            "tf.data.experimental.assert_cardinality."
+        )
+    if steps < 0:  # without end: Keras says what it needs
+        return dataset, arguments
+    return dataset.repeat(), {**arguments, "steps_per_epoch": steps}
 
 
 def _sums(terms: list[Term]) -> tf.Tensor:
