@@ -4,10 +4,15 @@
 
 Size mini (4 layers, hidden 256), a vocabulary of 8,000 learned from the prose, rows of
 128 tokens, 32 at once, 20 predictions, masked LM alone. Both get the same batches, in
-the same order. Ours trains as `bert-keras pretrain` does, in bfloat16; KerasHub's
-`BertMaskedLM` with its defaults, AdamW and each of three learning rates, which stay.
-Time is that of training; evaluations stop the clock. Every contestant is a process of
-its own, one after the other, and leaves OUT/NAME.jsonl; what is there is not run again.
+the same order. KerasHub's `BertMaskedLM` trains with its defaults (Adam, XLA) at the
+best of three learning rates, which a quarter of the time each decides. Ours trains as
+`bert-keras pretrain` does, in bfloat16: once for the whole time, and once with a
+schedule that ends after a quarter of it.
+
+First the seconds of a step are measured, in turns, on a machine that should do nothing
+else. After that a contestant takes as many steps as fit into its minutes, and seconds
+are steps times that; so other work on the machine changes nothing. Every contestant is
+a process of its own and leaves OUT/NAME.jsonl; what is there is not run again.
 """
 
 import argparse
@@ -38,8 +43,9 @@ from bert_keras import (
 
 SEQUENCE, BATCH, PREDICTIONS, VOCABULARY = 128, 32, 20, 8000
 RATES = (1e-4, 3e-4, 1e-3)
-OURS = "bert_keras"
-EVALUATIONS = 20
+OURS, OURS_SHORT, THEIRS = "bert_keras", "bert_keras-short", "KerasHub"
+EVALUATIONS = 10
+STEP_SECONDS = "step_seconds.json"
 HELD_OUT_BATCHES = 40
 
 
@@ -50,18 +56,59 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=20)
     parser.add_argument("--learning-rate", type=float, default=2e-3, help="ours")
     parser.add_argument("--only", help="one contestant, in this process")
+    parser.add_argument("--rate", type=float, help="of that one, if it is KerasHub")
+    parser.add_argument("--measure", action="store_true", help="its step, and no more")
     options = parser.parse_args()
     if options.only:
         compete(options)
         return
     options.out.mkdir(parents=True, exist_ok=True)
     prepared(options.prose, options.out / "data")
-    names = [OURS, *(f"KerasHub-{rate}" for rate in RATES)]
-    for name in names:
-        if not (options.out / f"{name}.jsonl").exists():
-            arguments = [sys.executable, *sys.argv, "--only", name]
-            subprocess.run(arguments, check=True)
-    report({name: curve(options.out / f"{name}.jsonl") for name in names})
+    measure_steps(options)
+    whole, quarter = options.minutes, options.minutes / 4
+    trials = {rate: f"{THEIRS}-{rate}-short" for rate in RATES}
+    for rate, name in trials.items():
+        run(name, options, quarter, rate)
+    best = min(RATES, key=lambda rate: losses(options.out, trials[rate])[-1])
+    for name, minutes in ((OURS_SHORT, quarter), (THEIRS, whole), (OURS, whole)):
+        run(name, options, minutes, best)
+    print("after a quarter of the time, KerasHub at each rate:")
+    for rate, name in trials.items():
+        print(f"{rate:8} {losses(options.out, name)[-1]:.3f}")
+    names = (OURS_SHORT, THEIRS, OURS)
+    report({name: curve(options.out, name) for name in names})
+
+
+def measure_steps(options: argparse.Namespace) -> None:
+    """Writes the seconds of a step of either: the least, and so least disturbed."""
+    path = options.out / STEP_SECONDS
+    if path.exists():
+        return
+    found: dict[str, list[float]] = {OURS: [], THEIRS: []}
+    for name in [OURS, THEIRS] * 3:
+        answer = alone(name, options, 1, RATES[0], "--measure", stdout=subprocess.PIPE)
+        found[name].append(float(answer.stdout))
+        print(f"{name}: {found[name][-1]:.3f} s a step", file=sys.stderr)
+    path.write_text(json.dumps({n: min(t) for n, t in found.items()}))
+
+
+def run(name: str, options: argparse.Namespace, minutes: float, rate: float) -> None:
+    """Lets one contestant train, if it has not."""
+    if not (options.out / f"{name}.jsonl").exists():
+        alone(name, options, minutes, rate)
+
+
+def alone(name: str, options, minutes: float, rate: float, *more: str, **kwargs):
+    """Runs one contestant in a process of its own."""
+    return subprocess.run(
+        [
+            *(sys.executable, __file__, str(options.prose), "--out", str(options.out)),
+            *("--minutes", str(minutes), "--only", name, "--rate", str(rate)),
+            *("--learning-rate", str(options.learning_rate), *more),
+        ],
+        check=True,
+        **kwargs,
+    )
 
 
 def prepared(prose: Path, out: Path) -> Shards:
@@ -101,70 +148,69 @@ def compete(options: argparse.Namespace) -> None:
         "vocabulary_size": shards.tokenizer.ids_end,
         "max_sequence_length": SEQUENCE,
     }
-    if options.only == OURS:
-        model = ours(size, training, options)
+    is_ours = options.only in (OURS, OURS_SHORT)
+    seconds, steps = math.nan, 1000
+    if not options.measure:
+        measured = json.loads((options.out / STEP_SECONDS).read_text())
+        seconds = measured[OURS if is_ours else THEIRS]
+        steps = int(60 * options.minutes / seconds)
+    if is_ours:
+        model = ours(size, options.learning_rate, steps)
     else:
-        rate = float(options.only.removeprefix("KerasHub-"))
-        model = keras_hub_s(size, rate)
+        model = keras_hub_s(size, options.rate)
         training, held_out = as_keras_hub(training), as_keras_hub(held_out)
-    clock = Clock(options.only, held_out, 60 * options.minutes)
-    model.fit(
-        training,
-        steps_per_epoch=1 << 30,
-        verbose=0,
-        shuffle=False,
-        callbacks=[clock],
-    )
-    lines = "".join(json.dumps(point) + "\n" for point in clock.found)
+    if options.measure:
+        print(step_seconds(model, training))
+        return
+    curve = Curve(options.only, held_out, steps, seconds)
+    fit(model, training, steps, [curve])
+    lines = "".join(json.dumps(point) + "\n" for point in curve.found)
     (options.out / f"{options.only}.jsonl").write_text(lines)
 
 
-class Clock(keras.callbacks.Callback):
-    """Evaluates twenty times, and ends training when its time is over.
+def fit(model: keras.Model, training, steps: int, callbacks=()) -> None:
+    model.fit(
+        training,
+        steps_per_epoch=steps,
+        verbose=0,
+        shuffle=False,
+        callbacks=list(callbacks),
+    )
 
-    The first step, which compiles, does not count.
-    """
 
-    def __init__(self, name: str, held_out: tf.data.Dataset, seconds: float):
+def step_seconds(model: keras.Model, training, steps: int = 60) -> float:
+    fit(model, training, 5)
+    started = time.perf_counter()
+    fit(model, training, steps)
+    return (time.perf_counter() - started) / steps
+
+
+class Curve(keras.callbacks.Callback):
+    """Evaluates ten times in a run."""
+
+    def __init__(self, name: str, held_out: tf.data.Dataset, steps: int, seconds):
         super().__init__()
-        self.name, self.held_out, self.limit = name, held_out, seconds
+        self.name, self.held_out = name, held_out
+        self.steps, self.seconds = steps, seconds
         self.found: list[dict] = []
-        self._worked = 0.0
-        self._since = None
 
     def on_train_batch_end(self, batch, logs=None):
-        now = time.perf_counter()
-        if self._since is not None:
-            self._worked += now - self._since
-        aim = (len(self.found) + 1) * self.limit / EVALUATIONS
-        if self._worked >= aim:
+        done = batch + 1
+        if done * EVALUATIONS // self.steps > batch * EVALUATIONS // self.steps:
             point = {
-                "seconds": self._worked,
-                "steps": batch + 1,
+                "seconds": done * self.seconds,
+                "steps": done,
                 "held_out_loss": held_out_loss(self.model, self.held_out),
             }
             self.found.append(point)
             print(self.name, point, file=sys.stderr, flush=True)
-            self.model.stop_training = self._worked >= self.limit
-        self._since = time.perf_counter()
 
 
-def ours(size: dict, training, options: argparse.Namespace) -> keras.Model:
-    def made(steps: int) -> keras.Model:
-        keras.utils.set_random_seed(0)
-        backbone = BertBackbone.from_size("mini", dtype="mixed_bfloat16", **size)
-        model = BertPretrainer(backbone, next_sentence=False)
-        optimizer = bert_optimizer(options.learning_rate, steps)
-        model.compile(optimizer=optimizer, jit_compile=False)
-        return model
-
-    # The schedule has to know how many steps fit in: another model finds out.
-    trial = made(100)
-    trial.fit(training, steps_per_epoch=5, verbose=0, shuffle=False)
-    started = time.perf_counter()
-    trial.fit(training, steps_per_epoch=40, verbose=0, shuffle=False)
-    step = (time.perf_counter() - started) / 40
-    return made(int(60 * options.minutes / step))
+def ours(size: dict, learning_rate: float, steps: int) -> keras.Model:
+    backbone = BertBackbone.from_size("mini", dtype="mixed_bfloat16", **size)
+    model = BertPretrainer(backbone, next_sentence=False)
+    model.compile(optimizer=bert_optimizer(learning_rate, steps), jit_compile=False)
+    return model
 
 
 def keras_hub_s(size: dict, rate: float) -> keras.Model:
@@ -174,10 +220,7 @@ def keras_hub_s(size: dict, rate: float) -> keras.Model:
         num_layers=4, num_heads=4, hidden_dim=256, intermediate_dim=1024, **size
     )
     model = keras_hub.models.BertMaskedLM(backbone, preprocessor=None)
-    model.compile(
-        optimizer=keras.optimizers.AdamW(rate),
-        loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-    )
+    model.compile(optimizer=keras.optimizers.Adam(rate))
     return model
 
 
@@ -207,25 +250,29 @@ def held_out_loss(model: keras.Model, held_out) -> float:
     return total / weight
 
 
-def curve(path: Path) -> list[dict]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
+def curve(out: Path, name: str) -> list[dict]:
+    lines = (out / f"{name}.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def losses(out: Path, name: str) -> list[float]:
+    return [point["held_out_loss"] for point in curve(out, name)]
 
 
 def report(curves: dict[str, list[dict]]) -> None:
-    """Prints the curves, and when ours was where the best of the others ended."""
-    print(f"{'seconds':>8}", *(f"{name:>18}" for name in curves))
-    for points in zip(*curves.values(), strict=False):
-        losses = (f"{point['held_out_loss']:18.3f}" for point in points)
-        print(f"{points[0]['seconds']:8.0f}", *losses)
-    print("steps   ", *(f"{points[-1]['steps']:18}" for points in curves.values()))
-    others = {name: points[-1] for name, points in curves.items() if name != OURS}
-    best = min(others, key=lambda name: others[name]["held_out_loss"])
-    aim = others[best]["held_out_loss"]
-    reached = next(
-        (p["seconds"] for p in curves[OURS] if p["held_out_loss"] <= aim), math.inf
-    )
-    share = reached / others[best]["seconds"]
-    print(f"ours reached the {aim:.3f} of {best} after {share:.2f} of its time")
+    """Prints the curves, and when ours was where KerasHub ended."""
+    for name, points in curves.items():
+        print(f"{name}, {points[-1]['steps']} steps: held-out loss after seconds")
+        found = (f"{p['held_out_loss']:.3f} ({p['seconds']:.0f})" for p in points)
+        print("  " + "  ".join(found))
+    end = curves[THEIRS][-1]
+    for name in (OURS_SHORT, OURS):
+        reached = next(
+            (p for p in curves[name] if p["held_out_loss"] <= end["held_out_loss"]),
+            {"seconds": math.inf},
+        )
+        share = reached["seconds"] / end["seconds"]
+        print(f"{name} was where KerasHub ended after {share:.2f} of its time")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from bert_keras.features import (
     NEXT_SENTENCE_LOGITS,
     POOLED_OUTPUT,
     SEQUENCE_OUTPUT,
+    Task,
 )
 from bert_keras.pretraining.heads import GatherPositions, MaskedLMHead
 from bert_keras.text.options import check_integer
@@ -119,15 +120,12 @@ class BertPretrainer(WeightedMeanTraining, keras.Model):
 
     def check_vocabulary(self) -> None:
         """Refuses a vocabulary that the token table has no rows for."""
-        tokenizer, rows = self.preprocessor.tokenizer, self.backbone.vocabulary_size
-        if tokenizer.ids_end > rows:
-            first = tokenizer.options.id_offset
-            raise ValueError(
-                "The vocabulary does not fit the token table. Received: "
-                f"{len(tokenizer.vocabulary)} tokens"
-                f"{f', their ids from {first} on,' if first else ''} and {rows} rows; "
-                f"allowed: at least as many rows as tokens."
-            )
+        self.preprocessor.check_rows(self.backbone.vocabulary_size)
+
+    @property
+    def task(self) -> Task:
+        """What the model is for."""
+        return Task("fill-mask")
 
     def terms(self, features: dict, training: bool) -> list[Term]:
         inputs = {name: features[name] for name in (*ENCODER_INPUTS, MASK_POSITIONS)}

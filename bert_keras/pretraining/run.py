@@ -10,8 +10,6 @@ metrics.json    what it reached on the held-out documents
 import dataclasses
 import math
 import os
-import sys
-from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,10 +17,10 @@ import keras
 import tensorflow as tf
 
 from bert_keras.encoder.backbone import BertBackbone
-from bert_keras.files import AnotherRunError, read_json, write_json
+from bert_keras.files import write_json
 from bert_keras.pretraining.data import Place, PretrainingData, unigram_accuracy
 from bert_keras.pretraining.model import BertPretrainer
-from bert_keras.pretraining.options import PRECISIONS, PretrainingOptions
+from bert_keras.pretraining.options import PretrainingOptions
 from bert_keras.pretraining.pairs import texts_in_a_row
 from bert_keras.pretraining.shards import Shards
 from bert_keras.tokens.masker import MaskedLMMasker
@@ -35,14 +33,20 @@ from bert_keras.training.checkpoint import (
     save_model,
 )
 from bert_keras.training.optimizer import bert_optimizer
+from bert_keras.training.options import PRECISIONS
 from bert_keras.training.progress import Progress
-from bert_keras.training.strategies import is_chief, strategy_named, wait_for_all
+from bert_keras.training.run import (
+    CHECKPOINTS,
+    METRICS_FILE,
+    RUN_FILE,
+    RunSettings,
+    refuse_another_run,
+    say,
+    versions,
+)
+from bert_keras.training.strategies import is_chief, wait_for_all
 
-RUN_FILE = "run.json"
-METRICS_FILE = "metrics.json"
-CHECKPOINTS = "checkpoints"
 _MOST_EVALUATED = 1 << 20  # tokens of held-out text
-_LIBRARIES = ("tensorflow", "keras", "keras-nlp", "numpy")
 
 
 class Evaluation(NamedTuple):
@@ -56,28 +60,6 @@ class Evaluation(NamedTuple):
 
     metrics: dict[str, float]
     unigram_accuracy: float
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class RunSettings:
-    """How a run is done; it ends the same way, but for the rounding.
-
-    Attributes:
-        strategy: the devices; see `strategy_named`.
-        jit: compile the step with XLA; by default on GPUs and TPUs. On a CPU it takes
-            longer to compile than it saves in a short run.
-        save_steps: steps between two checkpoints.
-        keep: checkpoints that stay.
-        record_steps: steps between two records.
-        evaluate_steps: steps between two evaluations; at the end only if None.
-    """
-
-    strategy: str | tf.distribute.Strategy = "auto"
-    jit: bool | None = None
-    save_steps: int = 500
-    keep: int = 3
-    record_steps: int = 50
-    evaluate_steps: int | None = None
 
 
 def pretrain(
@@ -104,14 +86,12 @@ def pretrain(
         AnotherRunError: `out` holds a run of another corpus, vocabulary or options.
     """
     out = Path(out)
-    strategy = settings.strategy
-    if isinstance(strategy, str):
-        strategy = strategy_named(strategy)
+    strategy = settings.found_strategy()
     is_writer = is_chief(strategy)
-    found = Checkpoints(out / CHECKPOINTS, settings.keep, _say).newest()
+    found = Checkpoints(out / CHECKPOINTS, settings.keep, say).newest()
     wanted = _described(shards, options)
     if found or (out / MODEL_FILE).exists():  # one never saved is no run yet
-        _refuse_another_run(out, wanted)
+        refuse_another_run(out, wanted)
     keras.utils.set_random_seed(options.seed)
     place = Place(*found.state["place"]) if found else Place()
     data = _data(shards, options)
@@ -119,12 +99,13 @@ def pretrain(
     with strategy.scope():
         if found:
             model = keras.saving.load_model(found.path)
+            model.jit_compile = settings.uses_xla  # how it is done may change
         else:
             model = _new_model(shards, options, settings)
     if place.step < options.steps:
         if is_writer:
             out.mkdir(parents=True, exist_ok=True)
-            write_json({**wanted, "versions": _versions()}, out / RUN_FILE)
+            write_json({**wanted, "versions": versions()}, out / RUN_FILE)
         model.fit(
             data.dataset(place),
             steps_per_epoch=options.steps - place.step,
@@ -154,28 +135,6 @@ def _described(shards: Shards, options: PretrainingOptions) -> dict:
         "options": dataclasses.asdict(options),
         "data": {"shards": shards.digest, **data},
     }
-
-
-def _versions() -> dict[str, str]:
-    return {name: version(name) for name in _LIBRARIES}
-
-
-def _refuse_another_run(out: Path, wanted: dict) -> None:
-    """Raises if `out` holds a run of other options or data."""
-    found = read_json(out / RUN_FILE)
-    for part, values in wanted.items():
-        for name, value in values.items():
-            if found[part].get(name) != value:
-                raise AnotherRunError(
-                    f"{out} holds another run. Received: {name}={value!r}; allowed: "
-                    f"{name}={found[part].get(name)!r}, as it was begun, or another "
-                    "folder."
-                )
-    if found["versions"] != _versions():
-        _say(
-            "the run was begun with other versions, and will not be the same bit for "
-            f"bit: {found['versions']}"
-        )
 
 
 def _new_model(
@@ -213,10 +172,7 @@ def _new_model(
         optimizer=options.optimizer,
         lazy_embeddings=options.lazy_embeddings,
     )
-    jit = settings.jit
-    if jit is None:
-        jit = any(map(tf.config.list_physical_devices, ("GPU", "TPU")))
-    model.compile(optimizer=optimizer, jit_compile=jit)
+    model.compile(optimizer=optimizer, jit_compile=settings.uses_xla)
     return model
 
 
@@ -293,7 +249,3 @@ def _callbacks(out: Path | None, options, settings, data, place, held_out) -> li
             )
         )
     return callbacks
-
-
-def _say(message: str) -> None:
-    print(message, file=sys.stderr)

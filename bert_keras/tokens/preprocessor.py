@@ -1,6 +1,9 @@
 """`BertPreprocessor`: text or text pair -> feature dictionary."""
 
+from collections.abc import Sequence
+
 import keras
+import tensorflow as tf
 
 from bert_keras.text.inputs import as_text
 from bert_keras.text.tokenizer import WordPieceTokenizer
@@ -66,6 +69,17 @@ class BertPreprocessor(keras.layers.Layer):
             pad_to_longest=self.pad_to_longest,
         )
 
+    def check_rows(self, rows: int) -> None:
+        """Raises a `ValueError` if a token table of so many rows is too small."""
+        end, first = self.tokenizer.ids_end, self.tokenizer.options.id_offset
+        if end > rows:
+            raise ValueError(
+                "The vocabulary does not fit the token table. Received: "
+                f"{len(self.tokenizer.vocabulary)} tokens"
+                f"{f', their ids from {first} on,' if first else ''} and {rows} rows; "
+                f"allowed: at least as many rows as tokens."
+            )
+
     def compute_output_spec(self, first, second=None):
         length = None if self.pad_to_longest else self.sequence_length
         return feature_spec(tuple(first.shape[:1]), length)
@@ -82,3 +96,13 @@ class BertPreprocessor(keras.layers.Layer):
     def from_config(cls, config):
         tokenizer = keras.saving.deserialize_keras_object(config["tokenizer"])
         return cls(**{**config, "tokenizer": tokenizer})
+
+
+def features_of(
+    preprocessor: BertPreprocessor, texts: Sequence[str | tuple[str, str]]
+) -> dict[str, tf.Tensor]:
+    """Returns the features of a list of texts, or of a list of pairs."""
+    if all(isinstance(text, str) for text in texts):
+        return preprocessor(tf.constant(list(texts), tf.string))
+    first, second = zip(*texts, strict=True)
+    return preprocessor(list(first), list(second))

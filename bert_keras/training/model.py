@@ -18,8 +18,6 @@ from bert_keras.training.replicas import (
 )
 from bert_keras.training.strategies import check_strategy
 
-_KINDS = ("loss", "accuracy")
-
 
 class Term(NamedTuple):
     """One part of the loss, summed over this replica's part of the batch.
@@ -27,12 +25,13 @@ class Term(NamedTuple):
     Attributes:
         name: name of the part, for the progress line.
         loss: float32 scalar, sum of weight * loss.
-        correct: float32 scalar, sum of weight over the predictions that were right.
+        correct: float32 scalar, sum of weight over the predictions that were right;
+            nothing where a prediction is no choice, but a number.
     """
 
     name: str
     loss: tf.Tensor
-    correct: tf.Tensor
+    correct: tf.Tensor | float = 0.0
 
 
 def classification_term(name, logits, labels, weights) -> Term:
@@ -63,19 +62,21 @@ class WeightedMeanTraining:
 
     Attributes:
         term_names: the parts of the loss.
+        kinds: what is shown of each part.
         micro_batches: parts in which a batch is worked through, one behind the other,
             where it does not fit into memory at once. The step is the same: gradients
             are added up, and divided by the weights of the whole batch.
     """
 
     term_names: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ("loss", "accuracy")
     micro_batches: int = 1
 
     def make_trackers(self) -> None:
         """Makes the running means; a subclass calls it once it is a Keras model."""
         self._means = {}
         for name in self.term_names:
-            for kind in _KINDS:
+            for kind in self.kinds:
                 full_name = f"{name}_{kind}"
                 self._means[full_name] = keras.metrics.Mean(name=full_name)
 
@@ -221,7 +222,7 @@ class WeightedMeanTraining:
         """Counts the global means of a batch; `sums` are this replica's."""
         means = tf.math.divide_no_nan(_over_replicas(sums), weights[:, None])
         for number, name in enumerate(self.term_names):
-            for kind, mean in zip(_KINDS, tf.unstack(means[number]), strict=True):
+            for kind, mean in zip(self.kinds, tf.unstack(means[number]), strict=False):
                 self._means[f"{name}_{kind}"].update_state(mean, weights[number])
 
     def _progress(self) -> dict:

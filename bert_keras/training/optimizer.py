@@ -20,11 +20,18 @@ class _BertUpdates:
     with `lazy_embeddings` only the rows that it has move.
     """
 
-    def __init__(self, *args, lazy_embeddings: bool = False, **kwargs):
+    def __init__(
+        self,
+        *args,
+        lazy_embeddings: bool = False,
+        rate_factors: dict[str, float] | None = None,
+        **kwargs,
+    ):
         super().__init__(*args, **kwargs)
         if self.amsgrad:
             raise ValueError("Received: amsgrad=True; allowed: False.")
         self.lazy_embeddings = lazy_embeddings
+        self.rate_factors = rate_factors or {}
         self.exclude_from_weight_decay(var_names=list(UNDECAYED))
         self._lazy: set = set()
 
@@ -48,12 +55,20 @@ class _BertUpdates:
         """Does nothing: decay is a part of the steps below."""
 
     def update_step(self, gradient, variable, learning_rate):
-        rate = tf.cast(learning_rate, variable.dtype)
+        rate = tf.cast(learning_rate, variable.dtype) * self._factor_of(variable)
         if self._var_key(variable) in self._lazy:
             self._update_rows(gradient, variable, rate)
         else:
             gradient = tf.cast(tf.convert_to_tensor(gradient), variable.dtype)
             self._update_whole(gradient, variable, rate)
+
+    def _factor_of(self, variable) -> float:
+        known = self._trainable_variables[self._get_variable_index(variable)]
+        layers = known.path.split("/")[:-1]
+        return next(
+            (self.rate_factors[name] for name in layers if name in self.rate_factors),
+            1.0,
+        )
 
     def _update_rows(self, gradient, variable, rate) -> None:
         """Moves the rows that are in the gradient, and their moments; no others.
@@ -82,7 +97,11 @@ class _BertUpdates:
         self.assign_sub(variable, tf.IndexedSlices(rate * update, rows))
 
     def get_config(self):
-        return {**super().get_config(), "lazy_embeddings": self.lazy_embeddings}
+        return {
+            **super().get_config(),
+            "lazy_embeddings": self.lazy_embeddings,
+            "rate_factors": self.rate_factors,
+        }
 
 
 @keras.saving.register_keras_serializable(package="bert_keras")
@@ -92,6 +111,8 @@ class BertAdamW(_BertUpdates, keras.optimizers.AdamW):
     Args:
         lazy_embeddings: of a table whose gradient is sparse, move only the rows that
             are in the batch, with their moments and their decay.
+        rate_factors: name of a layer -> what the learning rate is times for its
+            weights; 1 for the layers that are not named.
 
     The other arguments are those of `keras.optimizers.AdamW`, without `amsgrad`.
     """
@@ -156,6 +177,7 @@ def bert_optimizer(
     clip_norm: float = 1.0,
     optimizer: str = "adamw",
     lazy_embeddings: bool = False,
+    rate_factors: dict[str, float] | None = None,
 ) -> keras.optimizers.Optimizer:
     """Returns AdamW, or LAMB, as BERT uses it.
 
@@ -171,6 +193,7 @@ def bert_optimizer(
         clip_norm: greatest global norm of the gradients.
         optimizer: `"adamw"` or `"lamb"`.
         lazy_embeddings: move only the rows of untied tables that are in the batch.
+        rate_factors: name of a layer -> what its learning rate is times.
 
     Raises:
         ValueError: an unknown optimizer or decay.
@@ -187,6 +210,7 @@ def bert_optimizer(
         epsilon=1e-6,
         global_clipnorm=clip_norm,
         lazy_embeddings=lazy_embeddings,
+        rate_factors=rate_factors,
     )
 
 

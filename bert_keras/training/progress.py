@@ -10,7 +10,15 @@ from tqdm import tqdm
 
 RECORDS = "metrics.jsonl"
 TENSORBOARD = "tensorboard"
-_SHOWN = ("loss", "masked_lm_accuracy", "next_sentence_accuracy")
+_SHOWN = (
+    "loss",
+    "masked_lm_accuracy",
+    "next_sentence_accuracy",
+    "label_accuracy",
+    "tag_accuracy",
+    "start_accuracy",
+    "end_accuracy",
+)
 
 
 class Progress(keras.callbacks.Callback):
@@ -25,6 +33,7 @@ class Progress(keras.callbacks.Callback):
         every: steps between two records.
         folder: where to append to `metrics.jsonl` and write for TensorBoard; what a
             stopped run recorded beyond `first_step` is dropped. Nowhere if None.
+        name: what the run does, before the line.
     """
 
     def __init__(
@@ -34,8 +43,10 @@ class Progress(keras.callbacks.Callback):
         tokens_per_step: int,
         every: int = 50,
         folder: Path | None = None,
+        name: str = "pretrain",
     ):
         super().__init__()
+        self.name = name
         self.total, self.first_step = total, first_step
         self.tokens_per_step, self.every = tokens_per_step, every
         self.folder = folder
@@ -43,7 +54,7 @@ class Progress(keras.callbacks.Callback):
 
     def on_train_begin(self, logs=None):
         self._bar = tqdm(
-            total=self.total, initial=self.first_step, desc="pretrain", unit="step"
+            total=self.total, initial=self.first_step, desc=self.name, unit="step"
         )
         self._since = None
         if self.folder:
