@@ -22,8 +22,15 @@ from bert_keras.pretraining.heads import MaskedLMHead
 from bert_keras.pretraining.model import BertPretrainer
 from bert_keras.pretraining.options import PretrainingOptions
 from bert_keras.pretraining.prepare import prepare_corpus
-from bert_keras.pretraining.run import RunSettings, pretrain
+from bert_keras.pretraining.run import pretrain
 from bert_keras.pretraining.shards import Shards
+from bert_keras.tasks.classifier import BertClassifier
+from bert_keras.tasks.embedder import BertEmbedder
+from bert_keras.tasks.finetune import finetune
+from bert_keras.tasks.options import FinetuningOptions
+from bert_keras.tasks.regressor import BertRegressor
+from bert_keras.tasks.span_finder import BertSpanFinder
+from bert_keras.tasks.tagger import BertTagger
 from bert_keras.text.learner import learn_vocabulary
 from bert_keras.text.report import vocabulary_report
 from bert_keras.text.tokenizer import WordPieceTokenizer
@@ -38,6 +45,7 @@ from bert_keras.tokens.masker import MaskedLMMasker
 from bert_keras.tokens.packer import BertPacker
 from bert_keras.tokens.preprocessor import BertPreprocessor
 from bert_keras.training.optimizer import BertAdamW, BertLamb, bert_optimizer
+from bert_keras.training.run import RunSettings
 from bert_keras.training.schedule import WarmupDecay
 from bert_keras.training.strategies import strategy_named
 
@@ -71,6 +79,13 @@ __all__ = [
     "PretrainingOptions",
     "RunSettings",
     "pretrain",
+    "BertClassifier",
+    "BertRegressor",
+    "BertTagger",
+    "BertSpanFinder",
+    "BertEmbedder",
+    "FinetuningOptions",
+    "finetune",
     "strategy_named",
     "WarmupDecay",
     "BertAdamW",

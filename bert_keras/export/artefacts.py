@@ -13,10 +13,15 @@ import onnxruntime
 import tensorflow as tf
 
 from bert_keras.export import onnx as onnx_export
-from bert_keras.export.parts import ServedModel, preprocessor_from
-from bert_keras.export.saved_model import IDS_SIGNATURE, METADATA_FILE, TEXT_SIGNATURE
-from bert_keras.features import ENCODER_INPUTS, TOKEN_IDS
-from bert_keras.tokens.preprocessor import BertPreprocessor
+from bert_keras.export.parts import ServedModel, preprocessor_from, task_from
+from bert_keras.export.saved_model import (
+    IDS_SIGNATURE,
+    METADATA_FILE,
+    TEXT_SIGNATURE,
+    TEXTS,
+)
+from bert_keras.features import ENCODER_INPUTS, TOKEN_IDS, Task
+from bert_keras.tokens.preprocessor import BertPreprocessor, features_of
 
 Text = str | tuple[str, str]
 Outputs = dict[str, np.ndarray]
@@ -28,12 +33,14 @@ class Artefact(Protocol):
     Attributes:
         kind: what it is, for tables.
         preprocessor: text -> features, as the artefact does it.
+        task: what it is for.
         is_quantized: whether its weights are int8.
     """
 
     kind: str
     is_quantized: bool
     preprocessor: BertPreprocessor
+    task: Task
 
     def run(self, texts: Sequence[Text]) -> Outputs:
         """Returns the outputs, and `token_ids`, for texts or for text pairs."""
@@ -48,15 +55,19 @@ class KerasArtefact:
     def __init__(self, model: keras.Model):
         self._served = ServedModel.of(model)
         self.preprocessor = self._served.preprocessor
+        self.task = model.task
 
     def run(self, texts: Sequence[Text]) -> Outputs:
-        features = _features(self.preprocessor, texts)
+        features = features_of(self.preprocessor, texts)
         outputs = self._served.from_features(features)
         return _arrays({TOKEN_IDS: features[TOKEN_IDS], **outputs})
 
 
 class SavedModelArtefact:
-    """A SavedModel folder: text through one signature, pairs through the other."""
+    """A SavedModel folder.
+
+    A pair that its text signature does not read goes through the one for ids.
+    """
 
     kind = "SavedModel"
     is_quantized = False
@@ -64,15 +75,20 @@ class SavedModelArtefact:
     def __init__(self, path: Path):
         metadata = json.loads((path / METADATA_FILE).read_text(encoding="utf-8"))
         self.preprocessor = preprocessor_from(metadata)
+        self.task = task_from(metadata)
         self._loaded = tf.saved_model.load(os.fspath(path))
 
     def run(self, texts: Sequence[Text]) -> Outputs:
-        if _are_pairs(texts):
-            features = _features(self.preprocessor, texts)
+        if _are_pairs(texts) != self.task.text_pairs:
+            features = features_of(self.preprocessor, texts)
             outputs = self._loaded.signatures[IDS_SIGNATURE](**features)
             return _arrays({TOKEN_IDS: features[TOKEN_IDS], **outputs})
-        text = tf.constant(list(texts), tf.string)
-        return _arrays(self._loaded.signatures[TEXT_SIGNATURE](text=text))
+        columns = zip(*texts, strict=True) if self.task.text_pairs else [texts]
+        named = {
+            name: tf.constant(list(column), tf.string)
+            for name, column in zip(TEXTS, columns, strict=False)
+        }
+        return _arrays(self._loaded.signatures[TEXT_SIGNATURE](**named))
 
 
 class TextOnnxArtefact:
@@ -82,16 +98,23 @@ class TextOnnxArtefact:
 
     def __init__(self, session: onnxruntime.InferenceSession, metadata: dict):
         self.preprocessor = preprocessor_from(metadata)
+        self.task = task_from(metadata)
         self.is_quantized = metadata["is_quantized"]
         self._session = session
 
     def run(self, texts: Sequence[Text]) -> Outputs:
-        if _are_pairs(texts):
+        if _are_pairs(texts) != self.task.text_pairs:
+            reads = "pairs of texts" if self.task.text_pairs else "single texts"
             raise ValueError(
-                "A text-in ONNX file reads single texts. Received: a text pair; "
-                "allowed: strings, or the ids-in file beside it."
+                f"This text-in ONNX file reads {reads}. Received: others; allowed: "
+                f"{reads}, or the ids-in file beside it."
             )
-        return _run(self._session, {onnx_export.CODEPOINTS: codepoints_of(texts)})
+        columns = zip(*texts, strict=True) if self.task.text_pairs else [texts]
+        feeds = {
+            name: codepoints_of(column)
+            for name, column in zip(onnx_export.TEXT_INPUTS, columns, strict=False)
+        }
+        return _run(self._session, feeds)
 
 
 class IdsOnnxArtefact:
@@ -101,12 +124,13 @@ class IdsOnnxArtefact:
 
     def __init__(self, session: onnxruntime.InferenceSession, metadata: dict):
         self.preprocessor = preprocessor_from(metadata)
+        self.task = task_from(metadata)
         self.is_quantized = metadata["is_quantized"]
         self._session = session
         self._renamed = _names_of(session)
 
     def run(self, texts: Sequence[Text]) -> Outputs:
-        features = _features(self.preprocessor, texts)
+        features = features_of(self.preprocessor, texts)
         types = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
         feeds = {
             node.name: features[name].numpy().astype(types[node.type])
@@ -163,7 +187,7 @@ def _open_onnx(path: Path) -> Artefact:
     if onnx_export.METADATA_KEY not in properties:
         raise ValueError(f"{path} was not made by bert_keras: it holds no vocabulary.")
     metadata = json.loads(properties[onnx_export.METADATA_KEY])
-    reads_text = session.get_inputs()[0].name == onnx_export.CODEPOINTS
+    reads_text = session.get_inputs()[0].name in onnx_export.TEXT_INPUTS
     return (TextOnnxArtefact if reads_text else IdsOnnxArtefact)(session, metadata)
 
 
@@ -178,13 +202,6 @@ def codepoints_of(texts: Sequence[str]) -> np.ndarray:
 
 def _are_pairs(texts: Sequence[Text]) -> bool:
     return any(not isinstance(text, str) for text in texts)
-
-
-def _features(preprocessor: BertPreprocessor, texts: Sequence[Text]) -> dict:
-    if not _are_pairs(texts):
-        return preprocessor(tf.constant(list(texts), tf.string))
-    first, second = zip(*texts, strict=True)
-    return preprocessor(list(first), list(second))
 
 
 def _names_of(session: onnxruntime.InferenceSession) -> dict[str, str]:

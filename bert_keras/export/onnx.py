@@ -13,18 +13,23 @@ from onnxruntime.quantization import QuantType, quantize_dynamic
 
 from bert_keras.export.parts import ServedModel, metadata_of
 from bert_keras.features import (
+    EMBEDDING,
     ENCODER_INPUTS,
+    LABEL_LOGITS,
+    LABEL_PROBABILITIES,
     MASKED_LM_LOGITS,
     NEXT_SENTENCE_LOGITS,
     PADDING_MASK,
     POOLED_OUTPUT,
     SEGMENT_IDS,
     SEQUENCE_OUTPUT,
+    TAG_LOGITS,
     TOKEN_IDS,
+    VALUE,
 )
 
 OPSET = 17
-CODEPOINTS = "codepoints"
+TEXT_INPUTS = ("codepoints", "second_codepoints")
 METADATA_KEY = "bert_keras"
 
 HUGGINGFACE_NAMES = {
@@ -35,6 +40,11 @@ HUGGINGFACE_NAMES = {
     POOLED_OUTPUT: "pooler_output",
     MASKED_LM_LOGITS: "prediction_logits",
     NEXT_SENTENCE_LOGITS: "seq_relationship_logits",
+    LABEL_LOGITS: "logits",
+    LABEL_PROBABILITIES: "probabilities",
+    VALUE: "logits",
+    TAG_LOGITS: "logits",
+    EMBEDDING: "sentence_embedding",
 }
 NAMES = {"kerashub": {}, "huggingface": HUGGINGFACE_NAMES}
 
@@ -87,12 +97,14 @@ def write_text_onnx(model: ServedModel, path: str | os.PathLike) -> None:
     """Writes a file from text to outputs.
 
     Its one input is `codepoints`, int32 `[batch, length]`, padded with 0: any language
-    makes that from a string, and ONNX's own string ops cannot take one apart.
+    makes that from a string, and ONNX's own string ops cannot take one apart. A model
+    for pairs has a second one, `second_codepoints`.
 
     Raises:
         ExportError: an op has no standard ONNX form; no file is left.
     """
-    signature = [tf.TensorSpec([None, None], tf.int32, name=CODEPOINTS)]
+    names = TEXT_INPUTS[: 1 + model.keras_model.task.text_pairs]
+    signature = [tf.TensorSpec([None, None], tf.int32, name=name) for name in names]
     _write(model.from_text, signature, path, metadata_of(model))
 
 

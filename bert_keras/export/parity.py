@@ -6,7 +6,16 @@ from typing import NamedTuple
 import numpy as np
 
 from bert_keras.export.artefacts import Artefact, Outputs, Text
-from bert_keras.features import MASKED_LM_LOGITS, POOLED_OUTPUT, TOKEN_IDS
+from bert_keras.features import (
+    EMBEDDING,
+    END_LOGITS,
+    LABEL_LOGITS,
+    MASKED_LM_LOGITS,
+    POOLED_OUTPUT,
+    START_LOGITS,
+    TAG_LOGITS,
+    TOKEN_IDS,
+)
 
 TOLERANCE = 1e-5
 QUANTIZED_AGREEMENT = 0.98
@@ -32,6 +41,13 @@ TEXTS = (
 
 # Each batch size is another shape; so is each length in it.
 BATCHES = (TEXTS, *((text,) for text in TEXTS), TEXTS[:3])
+PAIRS = tuple(zip(TEXTS, (*TEXTS[3:], *TEXTS[:3]), strict=True))
+PAIR_BATCHES = (PAIRS, *((pair,) for pair in PAIRS), PAIRS[:3])
+
+# What a row has vectors in, and logits of choices: for every token, or for the row.
+_VECTORS = (EMBEDDING, POOLED_OUTPUT)
+_TOKEN_CHOICES = (MASKED_LM_LOGITS, TAG_LOGITS)
+_ROW_CHOICES = (LABEL_LOGITS, START_LOGITS, END_LOGITS)
 
 
 class Difference(NamedTuple):
@@ -42,9 +58,11 @@ class Difference(NamedTuple):
         texts: texts that were compared, over all batches.
         wrong_ids: token ids that differ.
         largest: greatest absolute difference of any float output.
-        least_cosine: least cosine between pooled outputs.
-        same_labels: share of the tokens with the same most probable piece; 1.0 for a
-            model without a masked-LM head.
+        least_cosine: least cosine between embeddings, or between pooled outputs; 1.0
+            for a model with neither.
+        same_labels: share of the choices that are the same: of pieces or tags for the
+            tokens, of classes or of first and last tokens for the rows; 1.0 for a model
+            that chooses nothing.
         is_quantized: whether the artefact's weights are int8.
     """
 
@@ -68,16 +86,18 @@ class Difference(NamedTuple):
     def __str__(self) -> str:
         return (
             f"{self.wrong_ids} wrong ids, floats up to {self.largest:.1e} away, least "
-            f"cosine {self.least_cosine:.4f}, {self.same_labels:.1%} the same pieces"
+            f"cosine {self.least_cosine:.4f}, {self.same_labels:.1%} the same choices"
         )
 
 
 def compare(
     reference: Artefact,
     other: Artefact,
-    batches: Sequence[Sequence[Text]] = BATCHES,
+    batches: Sequence[Sequence[Text]] | None = None,
 ) -> Difference:
-    """Runs both on the same batches."""
+    """Runs both on the same batches, by default short and hard ones."""
+    if batches is None:
+        batches = PAIR_BATCHES if reference.task.text_pairs else BATCHES
     pad = reference.preprocessor.tokenizer.special_ids.pad
     wrong_ids, largest, cosines, same = 0, 0.0, [], []
     for batch in batches:
@@ -86,16 +106,21 @@ def compare(
         largest = max(largest, _largest_difference(expected, answered))
         if wrong_ids == 0 and np.isfinite(largest):
             cosines.append(_cosines(expected, answered))
-            same.append(_same_labels(expected, answered, pad))
+            same.append(_same_choices(expected, answered, pad))
     return Difference(
         kind=other.kind,
         texts=sum(map(len, batches)),
         wrong_ids=wrong_ids,
         largest=largest,
         least_cosine=float(np.min(np.concatenate(cosines))) if cosines else 0.0,
-        same_labels=float(np.mean(np.concatenate(same))) if same else 0.0,
+        same_labels=_share(same) if same else 0.0,
         is_quantized=other.is_quantized,
     )
+
+
+def _share(found: list[np.ndarray]) -> float:
+    choices = np.concatenate(found)
+    return float(choices.mean()) if choices.size else 1.0
 
 
 def _wrong_ids(expected: np.ndarray, answered: np.ndarray) -> int:
@@ -121,14 +146,19 @@ def _largest_difference(expected: Outputs, answered: Outputs) -> float:
 
 
 def _cosines(expected: Outputs, answered: Outputs) -> np.ndarray:
-    one, other = expected[POOLED_OUTPUT], answered[POOLED_OUTPUT]
+    names = [name for name in _VECTORS if name in expected]
+    if not names:
+        return np.ones(len(expected[TOKEN_IDS]))
+    one, other = expected[names[0]], answered[names[0]]
     lengths = np.linalg.norm(one, axis=-1) * np.linalg.norm(other, axis=-1)
     return (one * other).sum(axis=-1) / lengths
 
 
-def _same_labels(expected: Outputs, answered: Outputs, pad: int) -> np.ndarray:
-    is_token = expected[TOKEN_IDS] != pad
-    if MASKED_LM_LOGITS not in expected:
-        return np.ones(is_token.sum(), bool)
-    labels = (o[MASKED_LM_LOGITS].argmax(axis=-1) for o in (expected, answered))
-    return np.equal(*labels)[is_token]
+def _same_choices(expected: Outputs, answered: Outputs, pad: int) -> np.ndarray:
+    found = [np.ones(0, bool)]
+    for name in (*_TOKEN_CHOICES, *_ROW_CHOICES):
+        if name in expected:
+            one, other = (o[name].argmax(axis=-1) for o in (expected, answered))
+            same = one == other
+            found.append(same[expected[TOKEN_IDS] != pad] if same.ndim > 1 else same)
+    return np.concatenate(found)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import keras
 import tensorflow as tf
 
-from bert_keras.features import TOKEN_IDS
+from bert_keras.features import TOKEN_IDS, Task
 from bert_keras.text.tokenizer import WordPieceTokenizer
 from bert_keras.text.vocabulary import Vocabulary
 from bert_keras.tokens.preprocessor import BertPreprocessor
@@ -32,7 +32,7 @@ class ServedModel(NamedTuple):
             raise ValueError(
                 "Only a model that carries its preprocessor can read text. Received: "
                 f"{type(model).__name__} with preprocessor={preprocessor!r}; allowed: "
-                "a BertPretrainer with a BertPreprocessor."
+                "a BertPretrainer or a model of a task, with a BertPreprocessor."
             )
         free = BertPreprocessor(
             preprocessor.tokenizer.copy(engine="stock"),
@@ -49,9 +49,9 @@ class ServedModel(NamedTuple):
         outputs = self.keras_model.encode(features)
         return _named({names.get(key, key): value for key, value in outputs.items()})
 
-    def from_text(self, text) -> dict:
+    def from_text(self, text, second=None) -> dict:
         """Strings `[batch]`, or codepoints `[batch, length]` -> outputs and ids."""
-        features = self.preprocessor(text)
+        features = self.preprocessor(text, second)
         outputs = self.keras_model.encode(features)
         return _named({TOKEN_IDS: features[TOKEN_IDS], **outputs})
 
@@ -69,7 +69,14 @@ def metadata_of(model: ServedModel) -> dict:
         "tokenizer": tokenizer.settings(),
         "sequence_length": model.preprocessor.sequence_length,
         "is_quantized": False,
+        "task": model.keras_model.task._asdict(),
     }
+
+
+def task_from(metadata: dict) -> Task:
+    """Makes the task again from `metadata_of`."""
+    stored = metadata["task"]
+    return Task(**{**stored, "labels": tuple(stored["labels"])})
 
 
 def preprocessor_from(metadata: dict) -> BertPreprocessor:

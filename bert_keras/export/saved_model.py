@@ -12,13 +12,15 @@ from bert_keras.features import ENCODER_INPUTS
 
 TEXT_SIGNATURE = "serving_default"
 IDS_SIGNATURE = "encode"
+TEXTS = ("text", "second")
 METADATA_FILE = "assets.extra/bert_keras.json"
 
 
 def write_saved_model(model: ServedModel, path: str | os.PathLike) -> None:
     """Writes a SavedModel with two signatures.
 
-    - `serving_default`: `text`, string `[batch]`, to the outputs and `token_ids`;
+    - `serving_default`: `text`, string `[batch]`, to the outputs and `token_ids`; of a
+      model for pairs `text` and `second`;
     - `encode`: `token_ids`, `segment_ids`, `padding_mask`, int32 `[batch, sequence]`,
       to the outputs.
 
@@ -30,8 +32,9 @@ def write_saved_model(model: ServedModel, path: str | os.PathLike) -> None:
     """
     archive = keras.export.ExportArchive()
     archive.track(model.keras_model)
-    text = tf.TensorSpec([None], tf.string, name="text")
-    archive.add_endpoint(TEXT_SIGNATURE, model.from_text, input_signature=[text])
+    texts = [tf.TensorSpec([None], tf.string, name=name) for name in TEXTS]
+    texts = texts[: 1 + model.keras_model.task.text_pairs]
+    archive.add_endpoint(TEXT_SIGNATURE, model.from_text, input_signature=texts)
 
     def encode(token_ids, segment_ids, padding_mask):
         values = (token_ids, segment_ids, padding_mask)
