@@ -10,6 +10,7 @@ metrics.json    the metrics of each epoch
 
 import dataclasses
 import hashlib
+import math
 import os
 import shutil
 from collections.abc import Sequence
@@ -60,7 +61,7 @@ class Finetuned(NamedTuple):
     """
 
     model: TaskModel
-    epochs: list[dict[str, float]]
+    epochs: list[dict[str, float | None]]
     best: int
 
 
@@ -187,10 +188,15 @@ class Judge(keras.callbacks.Callback):
         if step % self.steps_per_epoch or not self.dev:
             return
         found = self.kind.evaluate(self.model, self.dev)
-        self.record({f"held_out_{name}": value for name, value in found.items()})
+        # A correlation with numbers that are all the same is none; JSON has no NaN.
+        found = {k: v if math.isfinite(v) else None for k, v in found.items()}
+        self.record(
+            {f"held_out_{k}": v for k, v in found.items() if v is not None},
+        )
         before = self.epochs[self.best - 1][self.metric] if self.best else None
         self.epochs = [*self.epochs, found]
-        if before is None or not found[self.metric] <= before:
+        now = found[self.metric]
+        if not self.best or (now is not None and (before is None or now > before)):
             self.best = len(self.epochs)
             if self.best_file:
                 save_model(self.model, self.best_file)
@@ -285,6 +291,7 @@ def _compile(model: TaskModel, options: FinetuningOptions, steps: int, settings)
         clip_norm=options.clip_norm,
         optimizer=options.optimizer,
         rate_factors=rate_factors(model.backbone, options.layer_decay),
+        epsilon=options.epsilon,
     )
     model.compile(optimizer=optimizer, jit_compile=settings.uses_xla)
 

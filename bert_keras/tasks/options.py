@@ -22,6 +22,8 @@ class FinetuningOptions(Options):
         decay: how it falls behind.
         optimizer: `adamw` or `lamb`.
         weight_decay: decoupled decay of kernels and tables, times the learning rate.
+        epsilon: added to the square root of the second moment: smaller than in
+            pretraining, since gradients are, once the encoder is trained.
         clip_norm: greatest global norm of the gradients.
         dropout: rate of every dropout.
         layer_decay: what the learning rate is times from one layer to the next below:
@@ -46,6 +48,7 @@ class FinetuningOptions(Options):
     decay: str = option("linear", "of the learning rate", choices=DECAYS)
     optimizer: str = option("adamw", "of the steps", choices=tuple(OPTIMIZERS))
     weight_decay: float = option(0.01, "of kernels and tables", least=0)
+    epsilon: float = option(1e-8, "of the optimizer", least=0)
     clip_norm: float = option(1.0, "of all gradients", least=1e-12)
     dropout: float = option(0.1, "rate of every dropout", least=0, below=1)
     layer_decay: float = option(1.0, "of the rate, layer by layer", least=0.01, most=1)

@@ -111,8 +111,9 @@ def _question(where: str, entry: dict, identity: str, context: str) -> Question:
 
 
 def _check_answer(where: str, answer: Answer, context: str) -> None:
-    end = answer.start + len(answer.text)
-    found = context[max(answer.start, 0) : max(end, 0)]
+    # A slice from a number below 0 would begin at the other end.
+    behind = context[answer.start :] if answer.start >= 0 else ""
+    found = behind[: len(answer.text)]
     if not answer.text or found != answer.text:
         raise ValueError(
             f"{where} has an answer that does not stand where it should. Received: "

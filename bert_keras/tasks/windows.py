@@ -89,7 +89,15 @@ class Windows:
             edges.append((start, end))
             if end == length:
                 return edges
-            start = _word_before(begins, max(end - self.overlap, start + 1), start)
+            start = self._next_start(begins, start, end)
+
+    def _next_start(self, begins: np.ndarray, start: int, end: int) -> int:
+        position = max(end - self.overlap, start + 1)
+        found = _word_before(begins, position, start)
+        behind = np.flatnonzero(begins[position : end + 1])
+        if begins[found] or not len(behind):
+            return found
+        return position + int(behind[0])
 
 
 def _word_before(begins: np.ndarray, position: int, start: int) -> int:

@@ -178,11 +178,12 @@ def bert_optimizer(
     optimizer: str = "adamw",
     lazy_embeddings: bool = False,
     rate_factors: dict[str, float] | None = None,
+    epsilon: float = 1e-6,
 ) -> keras.optimizers.Optimizer:
     """Returns AdamW, or LAMB, as BERT uses it.
 
     Weight decay on kernels and tables only, gradients clipped by their global norm,
-    beta 0.9 and 0.999, epsilon 1e-6 (google-research/bert, `optimization.py`).
+    beta 0.9 and 0.999 (google-research/bert, `optimization.py`).
 
     Args:
         learning_rate: peak of the schedule.
@@ -194,6 +195,7 @@ def bert_optimizer(
         optimizer: `"adamw"` or `"lamb"`.
         lazy_embeddings: move only the rows of untied tables that are in the batch.
         rate_factors: name of a layer -> what its learning rate is times.
+        epsilon: added to the square root of the second moment.
 
     Raises:
         ValueError: an unknown optimizer or decay.
@@ -207,7 +209,7 @@ def bert_optimizer(
     return OPTIMIZERS[optimizer](
         WarmupDecay(learning_rate, total_steps, warmup_steps, decay),
         weight_decay=weight_decay,
-        epsilon=1e-6,
+        epsilon=epsilon,
         global_clipnorm=clip_norm,
         lazy_embeddings=lazy_embeddings,
         rate_factors=rate_factors,
