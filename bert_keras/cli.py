@@ -7,7 +7,6 @@ wrong; `check` exits with 1 if artefacts differ.
 
 import argparse
 import contextlib
-import dataclasses
 import re
 import sys
 import warnings
@@ -17,20 +16,17 @@ from typing import NoReturn
 
 import tensorflow as tf
 
-from bert_keras.commands import answers, text, train
+from bert_keras.commands import answers, arguments, text, train, tune
 from bert_keras.export.exporter import FORMATS
 from bert_keras.export.onnx import NAMES, ExportError
-from bert_keras.pretraining.corpus import FORMATS as CORPUS_FORMATS
 from bert_keras.pretraining.options import PretrainingOptions
-from bert_keras.pretraining.run import RunSettings
 from bert_keras.text.learner import OBJECTIVES
-from bert_keras.text.options import WORD_LIMITS
-from bert_keras.training.strategies import STRATEGIES
+from bert_keras.training.run import RunSettings
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(argv: list[str] | None = None) -> int:
     """Runs one command and returns the exit status."""
-    options = _parser().parse_args(arguments)
+    options = _parser().parse_args(argv)
     results = sys.stdout
     if hasattr(results, "reconfigure"):
         results.reconfigure(encoding="utf-8")  # whatever the locale
@@ -88,15 +84,18 @@ def _parser() -> argparse.ArgumentParser:
     add_demo.add_argument("--out", type=Path, default=Path("saved_models/demo"))
 
     vocab = add("vocab", text.vocab, "learn a vocabulary from a corpus")
-    _add_corpus(vocab)
+    arguments.add_corpus(vocab)
     vocab.add_argument("--size", type=int, required=True, help="most tokens")
     vocab.add_argument("--out", type=Path, required=True, metavar="vocab.txt")
     vocab.add_argument("--objective", choices=OBJECTIVES, default="count")
     vocab.add_argument(
-        "--min-count", type=_positive, default=1, help="of a pair that may be joined"
+        "--min-count",
+        type=arguments.positive,
+        default=1,
+        help="of a pair that may be joined",
     )
     vocab.add_argument(
-        "--alphabet", type=_positive, default=1000, help="most characters"
+        "--alphabet", type=arguments.positive, default=1000, help="most characters"
     )
     vocab.add_argument("--never-split", nargs="+", default=(), metavar="WORD")
     vocab.add_argument(
@@ -109,13 +108,13 @@ def _parser() -> argparse.ArgumentParser:
     vocab.add_argument(
         "--write-counts", type=Path, metavar="FILE.tsv", help="keep the counts, as such"
     )
-    _add_runner(vocab)
+    arguments.add_runner(vocab)
 
     tokenize = add("tokenize", text.tokenize, "JSON strings in, JSON arrays of ids out")
     source = tokenize.add_mutually_exclusive_group(required=True)
     source.add_argument("--vocab", type=Path, metavar="FILE")
     source.add_argument("--model", type=Path)
-    _add_rules(tokenize)
+    arguments.add_rules(tokenize)
     tokenize.add_argument(
         "--special-tokens", action="store_true", help="recognise them inside text"
     )
@@ -129,23 +128,46 @@ def _parser() -> argparse.ArgumentParser:
     prepare = add(
         "prepare", train.prepare, "cut a corpus into pieces; the same again resumes"
     )
-    _add_corpus(prepare)
+    arguments.add_corpus(prepare)
     prepare.add_argument("--vocab", type=Path, required=True, metavar="FILE")
     prepare.add_argument("--out", type=Path, required=True, metavar="DIR")
-    _add_runner(prepare)
+    arguments.add_runner(prepare)
 
     pretrain = add(
         "pretrain", train.pretrain, "pretrain; the same command again resumes"
     )
-    _add_corpus(pretrain)
+    arguments.add_corpus(pretrain)
     pretrain.add_argument("--vocab", type=Path, metavar="FILE")
     pretrain.add_argument("--out", type=Path, required=True, metavar="RUN")
-    _add_run(pretrain)
+    arguments.add_options(pretrain, PretrainingOptions)
+    arguments.add_settings(pretrain)
+    pretrain.add_argument(
+        "--evaluate-steps", type=arguments.positive, default=RunSettings.evaluate_steps,
+        help="between two evaluations on held-out documents",
+    )  # fmt: skip
+
+    finetune = add(
+        "finetune",
+        tune.finetune,
+        "fine-tune for a task; the same command again resumes",
+    )
+    arguments.add_finetune(finetune)
+
+    convert = add("convert", tune.convert, "checkpoints in and out")
+    convert.add_argument(
+        "source", type=Path, metavar="SRC", help="any model but exports"
+    )
+    convert.add_argument("target", type=Path, metavar="DST")
+    convert.add_argument(
+        "--to", choices=("keras", "huggingface", "kerashub"), default="keras"
+    )
 
     export = add(
         "export", answers.export, "make a SavedModel and ONNX files, each checked"
     )
-    export.add_argument("model", type=Path, metavar="MODEL", help="a .keras file")
+    export.add_argument(
+        "model", type=Path, metavar="MODEL", help="a .keras file or a checkpoint"
+    )
     export.add_argument("--out", type=Path, required=True, metavar="DIR")
     export.add_argument(
         "--to", default=",".join(FORMATS), help=f"some of {','.join(FORMATS)}"
@@ -157,98 +179,28 @@ def _parser() -> argparse.ArgumentParser:
 
     embed = add("embed", answers.embed, "JSON strings or pairs in, vectors out")
     embed.add_argument("--model", type=Path, required=True)
-    embed.add_argument("--pooling", choices=("mean", "cls"), default="mean")
+    embed.add_argument(
+        "--pooling", choices=("mean", "cls"), help="of a pretrained model; else its own"
+    )
 
     fill = add("fill-mask", answers.fill_mask, "what stands in the place of [MASK]?")
     fill.add_argument("--model", type=Path, required=True)
-    fill.add_argument("--top", type=_positive, default=5, help="pieces for each mask")
+    fill.add_argument(
+        "--top", type=arguments.positive, default=5, help="pieces for each mask"
+    )
+
+    for name, function, does in (
+        ("classify", answers.classify, "the class or the number of texts or pairs"),
+        ("tag", answers.tag, "tags of words, and entities"),
+        ("answer", answers.answer, "pairs of question and text in, answers out"),
+    ):
+        add(name, function, does).add_argument("--model", type=Path, required=True)
 
     check = add(
         "check", answers.check, "do all artefacts in a folder give the same answers?"
     )
     check.add_argument("folder", type=Path, metavar="DIR")
     return parser
-
-
-def _add_run(command: argparse.ArgumentParser) -> None:
-    """Adds what decides a run, and then how it is done."""
-    for field in dataclasses.fields(PretrainingOptions):
-        flag, says = "--" + field.name.replace("_", "-"), field.metadata["says"]
-        if field.type is bool:
-            command.add_argument(flag, action="store_true", help=says)
-        else:
-            command.add_argument(
-                flag,
-                type=field.type,
-                default=field.default,
-                choices=field.metadata["choices"],
-                help=f"{says} (default: {field.default})",
-            )
-    command.add_argument(
-        "--strategy", choices=STRATEGIES, default="auto", help="which devices"
-    )
-    command.add_argument(
-        "--jit",
-        action=argparse.BooleanOptionalAction,
-        help="compile the step with XLA (default: on GPUs and TPUs)",
-    )
-    for name, says in (
-        ("save_steps", "between two checkpoints"),
-        ("keep", "checkpoints that stay"),
-        ("record_steps", "between two records of loss and accuracies"),
-        ("evaluate_steps", "between two evaluations on held-out documents"),
-    ):
-        default = getattr(RunSettings, name)
-        flag = "--" + name.replace("_", "-")
-        command.add_argument(flag, type=_positive, default=default, help=says)
-    command.add_argument("--plot", type=Path, metavar="FILE.png", help="the curves")
-
-
-def _add_corpus(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "corpus", type=Path, nargs="+", metavar="CORPUS", help="file, folder or pattern"
-    )
-    command.add_argument(
-        "--format",
-        choices=CORPUS_FORMATS,
-        help="of the files; by default by name",
-    )
-    command.add_argument(
-        "--blank-lines", type=_positive, default=1, help="that end a document"
-    )
-    command.add_argument(
-        "--text-field", default="text", help="where the text of a JSON line stands"
-    )
-    command.add_argument(
-        "--processes", type=_positive, default=1, help="that read the corpus"
-    )
-    _add_rules(command)
-
-
-def _add_runner(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--runner", metavar="NAME",
-        help="of Apache Beam, to read the corpus on a cluster that shares its folders: "
-        "FlinkRunner, SparkRunner, DataflowRunner ...; DirectRunner runs here",
-    )  # fmt: skip
-    command.add_argument(
-        "--runner-options", nargs="+", default=(), metavar="NAME=VALUE",
-        help="for Beam, such as flink_master=host:8081 parallelism=8",
-    )  # fmt: skip
-
-
-def _add_rules(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--cased", action="store_true", help="do not lower-case")
-    command.add_argument(
-        "--keep-accents", action="store_true", help="do not strip accents"
-    )
-    command.add_argument("--rules", choices=WORD_LIMITS)
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not an integer of at least 1")
-    return int(text)
 
 
 if __name__ == "__main__":

@@ -5,8 +5,10 @@ import shlex
 from pathlib import Path
 
 import pytest
+from tasks.readers import backbone, preprocessor
 
 import bert_keras
+from bert_keras.checkpoints.save import save_checkpoint
 from bert_keras.cli import _parser
 from bert_keras.text.options import TokenizerOptions
 
@@ -30,7 +32,7 @@ def test_the_tokenizer_example_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     tokens = [*bert_keras.SpecialTokens(), "[unused1]", "welcome", "to", "!"]
     bert_keras.Vocabulary(tokens).write("vocab.txt")
-    _, example, _ = EXAMPLES
+    _, example, *_ = EXAMPLES
     assert "never_split" in example
     exec(compile(example, "README.md", "exec"), {"bk": bert_keras})
 
@@ -41,11 +43,22 @@ def test_the_pretraining_example_runs(tmp_path, monkeypatch):
     Path("corpus.txt").write_text("\n\n".join(texts))
     words = bert_keras.count_words(texts)
     bert_keras.learn_vocabulary(words, 60).write("vocab.txt")
-    *_, example = EXAMPLES
+    _, _, example, _ = EXAMPLES
     names: dict = {"bk": bert_keras}
     exec(compile(example, "README.md", "exec"), names)
     assert int(names["model"].optimizer.iterations) == 10
     assert names["evaluation"].metrics["masked_lm_perplexity"] > 1
+
+
+def test_the_checkpoint_example_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    model = bert_keras.BertEmbedder(backbone(), preprocessor())
+    save_checkpoint(model, "folder", to="huggingface")
+    *_, example = EXAMPLES
+    names: dict = {}
+    exec(compile(example, "README.md", "exec"), names)
+    assert type(names["model"]) is bert_keras.BertEmbedder
+    assert Path("other", "model.safetensors").exists()
 
 
 def test_every_option_of_the_tokenizer_is_named():

@@ -6,7 +6,7 @@ from typing import TextIO
 from tqdm import tqdm
 
 from bert_keras.commands.lines import batches, write
-from bert_keras.export.artefacts import open_artefact
+from bert_keras.commands.models import open_model
 from bert_keras.features import TOKEN_IDS
 from bert_keras.pretraining.beam import count_words_on_beam
 from bert_keras.pretraining.corpus import CorpusFormat, corpus_files, read_documents
@@ -119,7 +119,7 @@ def tokenize(options, results: TextIO) -> None:
     if options.vocab:
         vocabulary, settings = Vocabulary.read(options.vocab), switches(options)
     else:
-        tokenizer = open_artefact(options.model).preprocessor.tokenizer
+        tokenizer = open_model(options.model).preprocessor.tokenizer
         vocabulary, settings = tokenizer.vocabulary, tokenizer.settings()
     if options.special_tokens:
         settings["special_tokens_in_text"] = True

@@ -16,6 +16,7 @@ from bert_keras.pretraining.shards import MANIFEST, Shards
 from bert_keras.text.tokenizer import WordPieceTokenizer
 from bert_keras.text.vocabulary import Vocabulary
 from bert_keras.training.curves import plot_curves
+from bert_keras.training.run import RunSettings
 from bert_keras.training.strategies import is_chief, strategy_named, wait_for_all
 
 PREPARED = "data"
@@ -52,7 +53,7 @@ def pretrain(options, results: TextIO) -> None:
             _prepare(options, options.out / PREPARED)
         wait_for_all(strategy)
         shards = Shards(options.out / PREPARED)
-    settings = run.RunSettings(
+    settings = RunSettings(
         strategy=strategy,
         jit=options.jit,
         save_steps=options.save_steps,

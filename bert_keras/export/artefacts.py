@@ -128,6 +128,7 @@ class IdsOnnxArtefact:
         self.is_quantized = metadata["is_quantized"]
         self._session = session
         self._renamed = _names_of(session)
+        self._originals = metadata[onnx_export.OUTPUTS]
 
     def run(self, texts: Sequence[Text]) -> Outputs:
         features = features_of(self.preprocessor, texts)
@@ -139,8 +140,7 @@ class IdsOnnxArtefact:
             if self._renamed.get(name, name) == node.name
         }
         answered = _run(self._session, feeds)
-        original = {new: name for name, new in self._renamed.items()}
-        outputs = {original.get(name, name): value for name, value in answered.items()}
+        outputs = {self._originals[name]: value for name, value in answered.items()}
         return {TOKEN_IDS: features[TOKEN_IDS].numpy(), **outputs}
 
 

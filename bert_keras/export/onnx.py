@@ -11,7 +11,7 @@ import tensorflow as tf
 import tf2onnx
 from onnxruntime.quantization import QuantType, quantize_dynamic
 
-from bert_keras.export.parts import ServedModel, metadata_of
+from bert_keras.export.parts import ServedModel, metadata_of, named
 from bert_keras.features import (
     EMBEDDING,
     ENCODER_INPUTS,
@@ -31,6 +31,7 @@ from bert_keras.features import (
 OPSET = 17
 TEXT_INPUTS = ("codepoints", "second_codepoints")
 METADATA_KEY = "bert_keras"
+OUTPUTS = "outputs"
 
 HUGGINGFACE_NAMES = {
     TOKEN_IDS: "input_ids",
@@ -75,17 +76,19 @@ def write_ids_onnx(
         )
     renamed = NAMES[names]
     dtype = tf.int64 if names == "huggingface" else tf.int32
+    originals: dict[str, str] = {}  # output -> its name in this package
 
     def encode(token_ids, segment_ids, padding_mask):
         values = map(_no_negative, (token_ids, segment_ids, padding_mask))
-        features = dict(zip(ENCODER_INPUTS, values, strict=True))
-        return model.from_features(features, renamed)
+        outputs = model.from_features(dict(zip(ENCODER_INPUTS, values, strict=True)))
+        originals.update({renamed.get(name, name): name for name in outputs})
+        return named({new: outputs[name] for new, name in originals.items()})
 
     signature = [
         tf.TensorSpec([None, None], dtype, name=renamed.get(name, name))
         for name in ENCODER_INPUTS
     ]
-    _write(encode, signature, path, metadata_of(model))
+    _write(encode, signature, path, {**metadata_of(model), OUTPUTS: originals})
 
 
 def _no_negative(ids: tf.Tensor) -> tf.Tensor:

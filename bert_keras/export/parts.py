@@ -41,22 +41,18 @@ class ServedModel(NamedTuple):
         )
         return cls(model.in_float32(), free)
 
-    def from_features(
-        self, features: dict, names: dict[str, str] | None = None
-    ) -> dict:
-        """Feature dictionary -> outputs, some of them under other names."""
-        names = names or {}
-        outputs = self.keras_model.encode(features)
-        return _named({names.get(key, key): value for key, value in outputs.items()})
+    def from_features(self, features: dict) -> dict:
+        """Feature dictionary -> outputs."""
+        return named(self.keras_model.encode(features))
 
     def from_text(self, text, second=None) -> dict:
         """Strings `[batch]`, or codepoints `[batch, length]` -> outputs and ids."""
         features = self.preprocessor(text, second)
         outputs = self.keras_model.encode(features)
-        return _named({TOKEN_IDS: features[TOKEN_IDS], **outputs})
+        return named({TOKEN_IDS: features[TOKEN_IDS], **outputs})
 
 
-def _named(outputs: dict) -> dict:
+def named(outputs: dict) -> dict:
     """Gives each tensor the name of its key: converters name outputs after tensors."""
     return {name: tf.identity(value, name=name) for name, value in outputs.items()}
 

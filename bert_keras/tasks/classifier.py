@@ -12,7 +12,6 @@ from bert_keras.features import (
     LABEL_LOGITS,
     LABEL_PROBABILITIES,
     LABEL_WEIGHT,
-    POOLED_OUTPUT,
     Task,
 )
 from bert_keras.tasks.answers import Classified, classify
@@ -22,13 +21,14 @@ from bert_keras.tasks.model import (
     encoder_inputs,
     head_layer,
 )
+from bert_keras.tasks.pooling import POOLER, pooled
 from bert_keras.tokens.preprocessor import BertPreprocessor
 from bert_keras.training.model import Term, classification_term
 
 
 @keras.saving.register_keras_serializable(package="bert_keras")
 class BertClassifier(TaskModel):
-    """A linear map of the pooled [CLS] vector to classes (Devlin et al. 2018, 4.1).
+    """A linear map of the pooled vector of a row to classes (Devlin et al. 2018, 4.1).
 
     Args:
         backbone: the encoder.
@@ -36,6 +36,8 @@ class BertClassifier(TaskModel):
         preprocessor: text -> features.
         dropout: rate between the encoder and the head.
         text_pairs: it reads pairs of texts.
+        pooling: what the head reads: `"pooler"`, the pooled [CLS] vector, as in 2018;
+            `"mean"` or `"cls"`, of the vectors of tokens, as an embedder.
         frozen, micro_batches: as `TaskModel`.
 
     Inputs: the feature dictionary.
@@ -57,23 +59,25 @@ class BertClassifier(TaskModel):
         *,
         dropout: float = 0.1,
         text_pairs: bool = False,
+        pooling: str = POOLER,
         **kwargs,
     ):
         names = check_labels(labels)
         head = head_layer(backbone, len(names), "classifier")
         inputs = encoder_inputs()
-        pooled = backbone(inputs)[POOLED_OUTPUT]
-        pooled = Dropout(dropout, dtype=backbone.dtype_policy, name="dropout")(pooled)
+        vector = pooled(backbone, inputs, pooling)
+        vector = Dropout(dropout, dtype=backbone.dtype_policy, name="dropout")(vector)
         super().__init__(
             backbone,
             preprocessor,
             inputs,
-            {LABEL_LOGITS: head(pooled)},
+            {LABEL_LOGITS: head(vector)},
             head=head,
             arguments={
                 "labels": list(names),
                 "dropout": dropout,
                 "text_pairs": text_pairs,
+                "pooling": pooling,
             },
             **kwargs,
         )

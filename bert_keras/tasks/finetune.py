@@ -21,9 +21,10 @@ import keras
 
 from bert_keras.encoder.backbone import BertBackbone
 from bert_keras.files import replacing, write_json
-from bert_keras.tasks.kinds import KINDS, Kind
+from bert_keras.tasks.kinds import KINDS, Kind, numbered
 from bert_keras.tasks.model import TaskModel
-from bert_keras.tasks.options import FinetuningOptions
+from bert_keras.tasks.options import OWN, FinetuningOptions
+from bert_keras.tasks.pooling import POOLER
 from bert_keras.tasks.rows import Batches
 from bert_keras.tokens.preprocessor import BertPreprocessor
 from bert_keras.training.checkpoint import (
@@ -117,6 +118,7 @@ def finetune(
             tuned.jit_compile = settings.uses_xla
         else:
             tuned = _new_model(model, kind, train, options)
+    numbered(kind.labels(dev), tuned.task.labels)  # refuses what is unknown
     batches = Batches(
         kind.rows(tuned, train, options.balanced),
         batch_size=options.batch_size,
@@ -272,6 +274,7 @@ def _new_model(model, kind: Kind, train, options: FinetuningOptions) -> TaskMode
         preprocessor,
         train,
         labels,
+        pooling=pooling_of(model, options),
         dropout=options.dropout,
         frozen=options.frozen,
         micro_batches=options.micro_batches,
@@ -279,6 +282,13 @@ def _new_model(model, kind: Kind, train, options: FinetuningOptions) -> TaskMode
     if before == made.task:
         made.head.set_weights(model.head.get_weights())
     return made
+
+
+def pooling_of(model, options: FinetuningOptions) -> str:
+    """Returns what the head will read: by default what was trained to be read."""
+    if options.pooling != OWN:
+        return options.pooling
+    return getattr(model, "arguments", {}).get("pooling", POOLER)
 
 
 def _compile(model: TaskModel, options: FinetuningOptions, steps: int, settings):

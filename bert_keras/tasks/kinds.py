@@ -134,7 +134,8 @@ class Tag:
     def labels(self, examples: Sequence[TaggedSentence]) -> tuple[str, ...]:
         return tuple(sorted({name for sentence in examples for name in sentence.tags}))
 
-    def model(self, backbone, preprocessor, examples, labels, **arguments):
+    def model(self, backbone, preprocessor, examples, labels, pooling, **arguments):
+        del pooling  # every token speaks for itself
         return BertTagger(backbone, labels, preprocessor, **arguments)
 
     def rows(self, model: BertTagger, examples, balanced: bool) -> Rows:
@@ -181,8 +182,10 @@ class FindSpans:
     def labels(self, examples: Sequence[Question]) -> tuple[str, ...]:
         return ()
 
-    def model(self, backbone, preprocessor, examples, labels, dropout, **arguments):
-        del dropout  # there is none behind the encoder, as in 2018
+    def model(
+        self, backbone, preprocessor, examples, labels, pooling, dropout, **arguments
+    ):
+        del pooling, dropout  # there is none behind the encoder, as in 2018
         may_abstain = any(question.is_impossible for question in examples)
         return BertSpanFinder(
             backbone, preprocessor, may_abstain=may_abstain, **arguments

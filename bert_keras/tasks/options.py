@@ -2,11 +2,14 @@
 
 import dataclasses
 
+from bert_keras.tasks.pooling import POOLER, POOLINGS
 from bert_keras.training.optimizer import OPTIMIZERS
 from bert_keras.training.options import PRECISIONS, Options, option
 from bert_keras.training.schedule import DECAYS
 
 KEPT = ("best", "last")
+OWN = "own"
+POOLED = (OWN, POOLER, *POOLINGS)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -35,6 +38,8 @@ class FinetuningOptions(Options):
         metric: what decides which epoch was best; by default the task's first.
         patience: epochs without a better one after which training stops; 0: never.
         kept: the model that is kept: of the best epoch, or of the last.
+        pooling: what the head of a classifier or regressor reads: `"own"` is an
+            embedder's own pooling, and of other models the pooler.
         precision: what the network computes in; weights are float32.
         micro_batches: parts in which a batch is worked through.
         seed: of the new weights, dropout and the order of rows.
@@ -57,6 +62,7 @@ class FinetuningOptions(Options):
     metric: str = option("", "that decides which epoch was best")
     patience: int = option(0, "epochs without a better one; 0: no end", least=0)
     kept: str = option("best", "epoch whose model is kept", choices=KEPT)
+    pooling: str = option("own", "what a head reads of a row", choices=POOLED)
     precision: str = option("float32", "of the network", choices=tuple(PRECISIONS))
     micro_batches: int = option(1, "parts of a batch, one after the other", least=1)
     seed: int = option(0, "of all chance", least=0, below=1 << 31)

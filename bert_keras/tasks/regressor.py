@@ -7,22 +7,25 @@ import tensorflow as tf
 
 from bert_keras.dropout import Dropout
 from bert_keras.encoder.backbone import BertBackbone
-from bert_keras.features import LABEL, LABEL_WEIGHT, POOLED_OUTPUT, VALUE, Task
+from bert_keras.features import LABEL, LABEL_WEIGHT, VALUE, Task
 from bert_keras.tasks.answers import regress
 from bert_keras.tasks.model import TaskModel, encoder_inputs, head_layer
+from bert_keras.tasks.pooling import POOLER, pooled
 from bert_keras.tokens.preprocessor import BertPreprocessor
 from bert_keras.training.model import Term
 
 
 @keras.saving.register_keras_serializable(package="bert_keras")
 class BertRegressor(TaskModel):
-    """A linear map of the pooled [CLS] vector to one number; the loss is its square.
+    """A linear map of the pooled vector of a row to a number; the loss is the square.
 
     Args:
         backbone: the encoder.
         preprocessor: text -> features.
         dropout: rate between the encoder and the head.
         text_pairs: it reads pairs of texts.
+        pooling: what the head reads: `"pooler"`, the pooled [CLS] vector, as in 2018;
+            `"mean"` or `"cls"`, of the vectors of tokens, as an embedder.
         frozen, micro_batches: as `TaskModel`.
 
     Inputs: the feature dictionary.
@@ -40,19 +43,24 @@ class BertRegressor(TaskModel):
         *,
         dropout: float = 0.1,
         text_pairs: bool = False,
+        pooling: str = POOLER,
         **kwargs,
     ):
         head = head_layer(backbone, 1, "regressor")
         inputs = encoder_inputs()
-        pooled = backbone(inputs)[POOLED_OUTPUT]
-        pooled = Dropout(dropout, dtype=backbone.dtype_policy, name="dropout")(pooled)
+        vector = pooled(backbone, inputs, pooling)
+        vector = Dropout(dropout, dtype=backbone.dtype_policy, name="dropout")(vector)
         super().__init__(
             backbone,
             preprocessor,
             inputs,
-            {VALUE: head(pooled)[:, 0]},
+            {VALUE: head(vector)[:, 0]},
             head=head,
-            arguments={"dropout": dropout, "text_pairs": text_pairs},
+            arguments={
+                "dropout": dropout,
+                "text_pairs": text_pairs,
+                "pooling": pooling,
+            },
             **kwargs,
         )
         self._task = Task("regress", text_pairs=text_pairs)

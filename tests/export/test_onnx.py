@@ -114,6 +114,7 @@ def test_o01_an_op_without_a_standard_form_is_an_error_and_leaves_no_file(
 ):
     class Strange:
         preprocessor = model.preprocessor
+        task = model.task
 
         def encode(self, features):
             # A matrix function that ONNX does not have.

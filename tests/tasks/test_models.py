@@ -13,14 +13,14 @@ from bert_keras import (
     BertSpanFinder,
     BertTagger,
 )
-from bert_keras.tasks.embedder import Pooling
+from bert_keras.tasks.pooling import Pooling
 
 MODELS = {
     "classifier": lambda **more: BertClassifier(
         backbone(), ["no", "yes", "maybe"], preprocessor(), dropout=0.3, **more
     ),
     "regressor": lambda **more: BertRegressor(
-        backbone(), preprocessor(), dropout=0.3, text_pairs=True, **more
+        backbone(), preprocessor(), dropout=0.3, text_pairs=True, pooling="mean", **more
     ),
     "tagger": lambda **more: BertTagger(
         backbone(), ["O", "B-x", "I-x"], preprocessor(), dropout=0.3, **more
@@ -69,7 +69,6 @@ def test_logits_are_a_linear_map_of_the_encoder(random):
     inputs = features(3, 6, random)
     for name, output, encoded, axis in (
         ("classifier", "label_logits", "pooled_output", None),
-        ("regressor", "value", "pooled_output", 0),
         ("tagger", "tag_logits", "sequence_output", None),
         ("span finder", "start_logits", "sequence_output", 0),
         ("span finder", "end_logits", "sequence_output", 1),
@@ -83,6 +82,19 @@ def test_logits_are_a_linear_map_of_the_encoder(random):
             expected = expected[..., axis]
         found = model.encode(inputs)[output].numpy()
         np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_a_head_may_read_the_mean_of_the_tokens(random):
+    inputs = features(3, 6, random)
+    model = MODELS["regressor"]()
+    hidden = model.backbone(inputs)["sequence_output"].numpy()
+    mask = inputs["padding_mask"].numpy()[..., None]
+    mean = (hidden * mask).sum(axis=1) / mask.sum(axis=1)
+    kernel, bias = model.head.get_weights()
+    expected = (mean @ kernel + bias)[:, 0]
+    np.testing.assert_allclose(model.encode(inputs)["value"], expected, atol=1e-6)
+    with pytest.raises(ValueError, match="pooling='max'; allowed: 'pooler', 'mean'"):
+        BertRegressor(backbone(), pooling="max")
 
 
 def test_probabilities_are_the_softmax_of_logits(random):
@@ -195,9 +207,7 @@ def test_other_errors():
         BertEmbedder(backbone()).embed(["x"])
     with pytest.raises(ValueError, match="Received: 12 tokens and 11 rows"):
         BertEmbedder(backbone(vocabulary_size=11), preprocessor())
-    with pytest.raises(
-        ValueError, match="reads a pair of texts at once"
-    ):
+    with pytest.raises(ValueError, match="reads a pair of texts at once"):
         MODELS["regressor"]().regress(["one"])
     with pytest.raises(ValueError, match="reads a text at once. Received: a pair"):
         MODELS["classifier"]().classify([("one", "two")])
