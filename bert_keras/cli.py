@@ -21,6 +21,7 @@ from bert_keras.export.exporter import FORMATS
 from bert_keras.export.onnx import NAMES, ExportError
 from bert_keras.pretraining.options import PretrainingOptions
 from bert_keras.text.learner import OBJECTIVES
+from bert_keras.text.options import WORD_LIMITS
 from bert_keras.training.run import RunSettings
 
 
@@ -161,6 +162,10 @@ def _parser() -> argparse.ArgumentParser:
     convert.add_argument(
         "--to", choices=("keras", "huggingface", "kerashub"), default="keras"
     )
+    convert.add_argument(
+        "--rules", choices=WORD_LIMITS, help="in place of the origin's, which Hugging "
+        "Face cannot state for Google's checkpoints",
+    )  # fmt: skip
 
     export = add(
         "export", answers.export, "make a SavedModel and ONNX files, each checked"

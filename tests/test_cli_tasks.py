@@ -123,6 +123,7 @@ def test_answers_from_squad(pretrained, tmp_path, command):
     assert (found["text"], found["start"], found["end"]) == ("quick", 8, 13)
 
 
+@pytest.mark.slow
 def test_regress_pairs(pretrained, tmp_path, command):
     lines = [f"{one}\tthe fox\t{float('fox' in one)}" for one, _ in examples()]
     (tmp_path / "train.tsv").write_text("\n".join(lines))

@@ -26,8 +26,11 @@ def open_model(path: str | os.PathLike) -> Artefact:
     return open_artefact(path)
 
 
-def load_model(path: str | os.PathLike) -> keras.Model:
+def load_model(path: str | os.PathLike, rules: str | None = None) -> keras.Model:
     """Loads a model to go on with: a `.keras` file or a folder of a checkpoint.
+
+    Args:
+        rules: the rule set of a checkpoint's tokenizer, in place of its origin's.
 
     Raises:
         FileNotFoundError: nothing is there.
@@ -37,5 +40,10 @@ def load_model(path: str | os.PathLike) -> keras.Model:
     if not path.exists():
         raise FileNotFoundError(f"There is no model {path}")
     if is_checkpoint(path):
-        return load_checkpoint(path)
+        return load_checkpoint(path, rules=rules)
+    if rules is not None:
+        raise ValueError(
+            f"{path} holds its rules. Received: rules={rules!r}; allowed: none for a "
+            ".keras file."
+        )
     return load_keras(path)

@@ -91,7 +91,7 @@ def _columns(options) -> dict:
 
 
 def convert(options, results: TextIO) -> None:
-    model = load_model(options.source)
+    model = load_model(options.source, options.rules)
     if options.to == "keras":
         save_model(model, options.target)
     else:

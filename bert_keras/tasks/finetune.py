@@ -300,22 +300,21 @@ def _compile(model: TaskModel, options: FinetuningOptions, steps: int, settings)
         weight_decay=options.weight_decay,
         clip_norm=options.clip_norm,
         optimizer=options.optimizer,
-        rate_factors=rate_factors(model.backbone, options.layer_decay),
+        rate_factors=rate_factors(model, options.layer_decay, options.head_rate),
         epsilon=options.epsilon,
     )
     model.compile(optimizer=optimizer, jit_compile=settings.uses_xla)
 
 
-def rate_factors(backbone: BertBackbone, decay: float) -> dict[str, float]:
+def rate_factors(model: TaskModel, decay: float, head: float) -> dict[str, float]:
     """Returns what the learning rate of each layer is times (Clark et al. 2020).
 
-    Pooler and head have it whole, the top block `decay`, the next `decay ** 2`, and so
-    on down to the embeddings.
+    The head has it `head` times, the pooler once, the top block `decay`, the next
+    `decay ** 2`, and so on down to the embeddings.
     """
-    if decay == 1:
-        return {}
-    layers = [*reversed(backbone.blocks), backbone.embeddings]
-    return {layer.name: decay**number for number, layer in enumerate(layers, 1)}
+    layers = [*reversed(model.backbone.blocks), model.backbone.embeddings]
+    factors = {layer.name: decay**number for number, layer in enumerate(layers, 1)}
+    return {**factors, model.head.name: head}
 
 
 def _callbacks(out, options, settings: RunSettings, batches, step, judge) -> list:

@@ -31,6 +31,8 @@ class FinetuningOptions(Options):
         dropout: rate of every dropout.
         layer_decay: what the learning rate is times from one layer to the next below:
             the top block has it once, the embeddings most often.
+        head_rate: what the learning rate of the head is times: it begins with nothing,
+            and the encoder with much.
         frozen: lower layers that stay as they are: 1 is the embeddings, n is these and
             n - 1 blocks.
         balanced: rows, or words, count in inverse proportion to how frequent their
@@ -57,6 +59,7 @@ class FinetuningOptions(Options):
     clip_norm: float = option(1.0, "of all gradients", least=1e-12)
     dropout: float = option(0.1, "rate of every dropout", least=0, below=1)
     layer_decay: float = option(1.0, "of the rate, layer by layer", least=0.01, most=1)
+    head_rate: float = option(1.0, "times the learning rate, of the head", least=0)
     frozen: int = option(0, "lower layers that stay as they are", least=0)
     balanced: bool = option(False, "rare classes count more")
     metric: str = option("", "that decides which epoch was best")

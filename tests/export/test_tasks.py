@@ -57,7 +57,17 @@ def rounded(answers) -> str:
     )
 
 
-@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "pairs",
+        "embedder",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("classifier", "regressor", "tagger", "span finder")
+        ),
+    ],
+)
 def test_every_artefact_gives_the_same_answers(name, tmp_path):
     model = made(name)
     int8 = name in ("classifier", "embedder")

@@ -193,8 +193,9 @@ def test_frozen_layers_stay(pretrained, tmp_path):
 def test_lower_layers_move_less_with_a_decay():
     """SGD-like: the first step of AdamW moves every weight by its rate alone."""
     model = BertClassifier(backbone(dropout=0.0), ["a", "b"], dropout=0.0)
-    factors = rate_factors(model.backbone, 0.5)
-    assert factors == {"block_1": 0.5, "block_0": 0.25, "embeddings": 0.125}
+    factors = rate_factors(model, 0.5, head=3)
+    blocks = {"block_1": 0.5, "block_0": 0.25, "embeddings": 0.125}
+    assert factors == {**blocks, "classifier": 3}
     optimizer = bert_optimizer(
         0.01, 10, warmup_share=0, weight_decay=0, clip_norm=1e9, rate_factors=factors,
         epsilon=1e-12,
@@ -210,6 +211,7 @@ def test_lower_layers_move_less_with_a_decay():
         np.testing.assert_allclose(moved, 0.01 * factor, rtol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["bfloat16", "float16"])
 def test_it_learns_in_every_precision(pretrained, tmp_path, precision):
     found = classify(pretrained, tmp_path / "run", epochs=8, precision=precision)
@@ -217,6 +219,7 @@ def test_it_learns_in_every_precision(pretrained, tmp_path, precision):
     assert found.model.backbone.dtype_policy.name == f"mixed_{precision}"
 
 
+@pytest.mark.slow
 def test_a_head_of_the_same_task_is_gone_on_with(pretrained, tmp_path):
     first = classify(pretrained, tmp_path / "one", epochs=12).model
     options = {"epochs": 1, "learning_rate": 1e-9}
