@@ -137,7 +137,10 @@ def test_what_is_there_is_replaced(model, tmp_path):
     assert os.listdir(tmp_path) == ["saved_model"]
 
 
-@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
+@pytest.mark.parametrize(
+    "policy",
+    [pytest.param("mixed_float16", marks=pytest.mark.slow), "mixed_bfloat16"],
+)
 def test_o14_a_model_trained_in_half_precision_is_exported_in_float32(
     model, policy, tmp_path
 ):

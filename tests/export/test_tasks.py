@@ -83,6 +83,7 @@ def test_every_artefact_gives_the_same_answers(name, tmp_path):
         assert rounded(function(opened, asked)) == rounded(expected)
 
 
+@pytest.mark.slow
 def test_a_file_for_pairs_reads_two_texts(tmp_path):
     export_model(made("pairs"), tmp_path, to=["onnx"], names="huggingface")
     inputs = onnx.load(tmp_path / "text_model.onnx").graph.input

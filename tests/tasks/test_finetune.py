@@ -81,6 +81,7 @@ def test_a_tagger_learns(pretrained, tmp_path):
     assert [(e.text, e.label) for e in answer.entities] == [("quick brown", "x")]
 
 
+@pytest.mark.slow
 def test_a_span_finder_learns(pretrained, tmp_path):
     questions = []
     for before in range(6):
