@@ -10,6 +10,9 @@ if Path(sys.argv[0]).stem == "bert-keras":  # run as the command, not as a libra
 
 # Everything that a .keras file may hold is imported here: Keras finds only classes that
 # are registered.
+from bert_keras.checkpoints.extend import extend_model
+from bert_keras.checkpoints.load import load_checkpoint
+from bert_keras.checkpoints.save import save_checkpoint
 from bert_keras.config import SIZES, EncoderSize
 from bert_keras.embeddings import BertEmbeddings, TokenTable
 from bert_keras.encoder.backbone import BertBackbone
@@ -86,6 +89,9 @@ __all__ = [
     "BertEmbedder",
     "FinetuningOptions",
     "finetune",
+    "load_checkpoint",
+    "save_checkpoint",
+    "extend_model",
     "strategy_named",
     "WarmupDecay",
     "BertAdamW",

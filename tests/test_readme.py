@@ -8,7 +8,6 @@ import pytest
 from tasks.readers import backbone, preprocessor
 
 import bert_keras
-from bert_keras.checkpoints.save import save_checkpoint
 from bert_keras.cli import _parser
 from bert_keras.text.options import TokenizerOptions
 
@@ -53,9 +52,9 @@ def test_the_pretraining_example_runs(tmp_path, monkeypatch):
 def test_the_checkpoint_example_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     model = bert_keras.BertEmbedder(backbone(), preprocessor())
-    save_checkpoint(model, "folder", to="huggingface")
+    bert_keras.save_checkpoint(model, "folder", to="huggingface")
     *_, example = EXAMPLES
-    names: dict = {}
+    names: dict = {"bk": bert_keras}
     exec(compile(example, "README.md", "exec"), names)
     assert type(names["model"]) is bert_keras.BertEmbedder
     assert Path("other", "model.safetensors").exists()

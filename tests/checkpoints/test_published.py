@@ -8,12 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from oracles import DATA, needs_data
 
 from bert_keras import BertPretrainer
 from bert_keras.checkpoints.load import load_checkpoint
 from bert_keras.checkpoints.save import save_checkpoint
 from bert_keras.tasks.classifier import BertClassifier
 from bert_keras.tasks.embedder import BertEmbedder
+from bert_keras.tasks.metrics import regression_metrics
+from bert_keras.tasks.records import read_records
 
 FIXTURE = Path(__file__).with_name("published.npz")
 PRETRAINING = Path(__file__).parents[1] / "pretraining" / "published_weights.npz"
@@ -113,3 +116,38 @@ def test_a_masked_lm_head_in_a_zip_file(expected):
     theirs = expected["antiberty/masked_lm_logits"]
     is_token = expected["antiberty/padding_mask"] == 1
     np.testing.assert_allclose(ours[is_token], theirs[is_token], **CLOSE)
+
+
+def test_a_molecule_comes_back_token_by_token():
+    """16 of 23, as with the weights' own library: each token masked alone."""
+    model = load_checkpoint(rxnfp("bert_pretrained"))
+    tokenizer = model.preprocessor.tokenizer
+    ids, vocabulary = tokenizer.special_ids, tokenizer.vocabulary
+    molecule = "C C ( = O ) O . O C C >> C C ( = O ) O C C . O".split()
+    row = np.array([ids.cls, *map(vocabulary.id, molecule), ids.sep], np.int32)
+    numbers = np.arange(len(molecule))
+    rows = np.tile(row, (len(molecule), 1))
+    rows[numbers, 1 + numbers] = ids.mask
+    features = {
+        "token_ids": rows,
+        "segment_ids": np.zeros_like(rows),
+        "padding_mask": np.ones_like(rows),
+    }
+    logits = model.encode(features)["masked_lm_logits"].numpy()
+    found = logits[numbers, 1 + numbers].argmax(axis=-1)
+    assert (found == row[1:-1]).sum() == 16
+
+
+@pytest.mark.slow
+@needs_data
+def test_similarity_of_sentences_is_as_published():
+    """Spearman of cosines on STS-B, 0.8203 (sentence-transformers' table: 82.03)."""
+    path = DATA / "labelled" / "stsb-en-test.csv"
+    examples = read_records(path, text=0, second=1, label=2, number=True)
+    model = load_checkpoint(minilm())
+    one, other = (
+        model.embed(texts)
+        for texts in ([e.text for e in examples], [e.second for e in examples])
+    )
+    found = regression_metrics([e.label for e in examples], (one * other).sum(axis=1))
+    assert found["spearman"] == pytest.approx(0.8203, abs=0.001)
