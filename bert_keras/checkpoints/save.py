@@ -8,10 +8,9 @@ import keras
 from bert_keras.checkpoints.huggingface import write_huggingface
 from bert_keras.checkpoints.kerashub import write_kerashub
 from bert_keras.files import replacing
-from bert_keras.pretraining.model import BertPretrainer
 from bert_keras.tasks.embedder import BertEmbedder
-from bert_keras.tasks.model import TaskModel
 from bert_keras.tasks.pooling import POOLER
+from bert_keras.training.encoder_model import EncoderModel
 
 _FORMATS = {"huggingface": write_huggingface, "kerashub": write_kerashub}
 
@@ -43,7 +42,7 @@ def save_checkpoint(
             f"Unknown format. Received: to={to!r}; allowed: "
             f"{', '.join(map(repr, _FORMATS))}."
         )
-    if not isinstance(model, BertPretrainer | TaskModel):
+    if not isinstance(model, EncoderModel):
         raise ValueError(
             f"Only models of this package can be written. Received: "
             f"{type(model).__name__}; allowed: BertPretrainer and the task models."
@@ -53,7 +52,7 @@ def save_checkpoint(
             f"There is something already. Received: {os.fspath(path)}; allowed: a new "
             "or an empty folder."
         )
-    pooling = getattr(model, "arguments", {}).get("pooling", POOLER)
+    pooling = model.arguments.get("pooling", POOLER)
     if pooling != POOLER and not isinstance(model, BertEmbedder):
         raise ValueError(
             f"Their {type(model).__name__} has a pooler. Received: pooling="

@@ -5,6 +5,8 @@ import dataclasses
 import re
 from pathlib import Path
 
+import tensorflow as tf
+
 from bert_keras.pretraining.corpus import FORMATS as CORPUS_FORMATS
 from bert_keras.tasks.kinds import KINDS
 from bert_keras.tasks.options import FinetuningOptions
@@ -121,6 +123,13 @@ def add_rules(command: argparse.ArgumentParser) -> None:
         "--keep-accents", action="store_true", help="do not strip accents"
     )
     command.add_argument("--rules", choices=WORD_LIMITS)
+
+
+def settings_of(options, strategy: tf.distribute.Strategy) -> RunSettings:
+    """Returns how a run is done, of the parsed options that the command has."""
+    names = [field.name for field in dataclasses.fields(RunSettings)]
+    given = {name: getattr(options, name) for name in names if hasattr(options, name)}
+    return RunSettings(**{**given, "strategy": strategy})
 
 
 def column(text: str) -> str | int:

@@ -5,6 +5,7 @@ from typing import TextIO
 
 from tqdm import tqdm
 
+from bert_keras.commands.arguments import settings_of
 from bert_keras.commands.lines import write
 from bert_keras.commands.text import corpus_format, runner, switches
 from bert_keras.demo import run as run_demo
@@ -16,7 +17,6 @@ from bert_keras.pretraining.shards import MANIFEST, Shards
 from bert_keras.text.tokenizer import WordPieceTokenizer
 from bert_keras.text.vocabulary import Vocabulary
 from bert_keras.training.curves import plot_curves
-from bert_keras.training.run import RunSettings
 from bert_keras.training.strategies import is_chief, strategy_named, wait_for_all
 
 PREPARED = "data"
@@ -53,14 +53,7 @@ def pretrain(options, results: TextIO) -> None:
             _prepare(options, options.out / PREPARED)
         wait_for_all(strategy)
         shards = Shards(options.out / PREPARED)
-    settings = RunSettings(
-        strategy=strategy,
-        jit=options.jit,
-        save_steps=options.save_steps,
-        keep=options.keep,
-        record_steps=options.record_steps,
-        evaluate_steps=options.evaluate_steps,
-    )
+    settings = settings_of(options, strategy)
     _, evaluation = run.pretrain(shards, decided, options.out, settings)
     if not is_chief(strategy):
         return

@@ -1,21 +1,20 @@
 """The commands about weights: finetune and convert."""
 
-import dataclasses
 from typing import TextIO
 
 from bert_keras.checkpoints.save import save_checkpoint
+from bert_keras.commands.arguments import settings_of
 from bert_keras.commands.lines import write
 from bert_keras.commands.models import load_model
 from bert_keras.demo import say
-from bert_keras.tasks.answers import label_numbers
 from bert_keras.tasks.finetune import finetune as run_finetuning
 from bert_keras.tasks.finetune import kind_named
-from bert_keras.tasks.kinds import numbered, texts_of
+from bert_keras.tasks.judge import evaluated
+from bert_keras.tasks.kinds import texts_of
 from bert_keras.tasks.metrics import confusion_matrix, plot_confusion, report
 from bert_keras.tasks.options import FinetuningOptions
 from bert_keras.training.checkpoint import save_model
 from bert_keras.training.curves import plot_curves
-from bert_keras.training.run import RunSettings
 from bert_keras.training.strategies import is_chief, strategy_named
 
 _COLUMNS = {
@@ -36,16 +35,7 @@ def finetune(options, results: TextIO) -> None:
         kind.read(path, **columns) if path else []
         for path in (options.train, options.dev, options.test)
     )
-    given = {field.name for field in dataclasses.fields(RunSettings)}
-    given = {name: getattr(options, name, None) for name in given}
-    settings = RunSettings(
-        **{
-            name: value
-            for name, value in given.items()
-            if value is not None and name not in ("strategy", "evaluate_steps")
-        },
-        strategy=strategy,
-    )
+    settings = settings_of(options, strategy)
     model = load_model(options.model)
     tuned = run_finetuning(
         model, options.task, train, dev, decided, options.out, settings
@@ -55,11 +45,11 @@ def finetune(options, results: TextIO) -> None:
     shown = test or dev
     answer = {"epochs": tuned.epochs, "best": tuned.best}
     if test:
-        answer["test"] = kind.evaluate(tuned.model, test)
+        answer["test"] = evaluated(kind, tuned.model, test)
     if options.task == "classify" and shown:
         labels = tuned.model.task.labels
-        right = numbered([example.label for example in shown], labels)
-        found = label_numbers(tuned.model, texts_of(shown))
+        right = [example.label for example in shown]
+        found = [one.label for one in tuned.model.classify(texts_of(shown))]
         matrix = confusion_matrix(right, found, labels)
         answer |= {"report": report(right, found, labels), "confusion": matrix.tolist()}
         if options.plot:

@@ -83,10 +83,9 @@ class SavedModelArtefact:
             features = features_of(self.preprocessor, texts)
             outputs = self._loaded.signatures[IDS_SIGNATURE](**features)
             return _arrays({TOKEN_IDS: features[TOKEN_IDS], **outputs})
-        columns = zip(*texts, strict=True) if self.task.text_pairs else [texts]
         named = {
             name: tf.constant(list(column), tf.string)
-            for name, column in zip(TEXTS, columns, strict=False)
+            for name, column in zip(TEXTS, _columns(texts), strict=False)
         }
         return _arrays(self._loaded.signatures[TEXT_SIGNATURE](**named))
 
@@ -109,10 +108,11 @@ class TextOnnxArtefact:
                 f"This text-in ONNX file reads {reads}. Received: others; allowed: "
                 f"{reads}, or the ids-in file beside it."
             )
-        columns = zip(*texts, strict=True) if self.task.text_pairs else [texts]
         feeds = {
             name: codepoints_of(column)
-            for name, column in zip(onnx_export.TEXT_INPUTS, columns, strict=False)
+            for name, column in zip(
+                onnx_export.TEXT_INPUTS, _columns(texts), strict=False
+            )
         }
         return _run(self._session, feeds)
 
@@ -202,6 +202,11 @@ def codepoints_of(texts: Sequence[str]) -> np.ndarray:
 
 def _are_pairs(texts: Sequence[Text]) -> bool:
     return any(not isinstance(text, str) for text in texts)
+
+
+def _columns(texts: Sequence[Text]) -> list[Sequence[str]]:
+    """Returns the texts, or the first ones of pairs and the second ones."""
+    return list(zip(*texts, strict=True)) if _are_pairs(texts) else [texts]
 
 
 def _names_of(session: onnxruntime.InferenceSession) -> dict[str, str]:

@@ -6,7 +6,6 @@ import tensorflow as tf
 from bert_keras.embeddings import TokenTable, initial_weights
 from bert_keras.encoder.backbone import BertBackbone
 from bert_keras.features import (
-    ENCODER_INPUTS,
     MASK_IDS,
     MASK_POSITIONS,
     MASK_WEIGHTS,
@@ -18,17 +17,13 @@ from bert_keras.features import (
     Task,
 )
 from bert_keras.pretraining.heads import GatherPositions, MaskedLMHead
-from bert_keras.text.options import check_integer
 from bert_keras.tokens.preprocessor import BertPreprocessor
-from bert_keras.training.model import (
-    Term,
-    WeightedMeanTraining,
-    classification_term,
-)
+from bert_keras.training.encoder_model import EncoderModel, encoder_inputs
+from bert_keras.training.model import Term, classification_term
 
 
 @keras.saving.register_keras_serializable(package="bert_keras")
-class BertPretrainer(WeightedMeanTraining, keras.Model):
+class BertPretrainer(EncoderModel):
     """Masked LM and next-sentence prediction on a `BertBackbone`.
 
     The loss is the sum of the two mean cross-entropies (Devlin et al. 2018, A.2), each
@@ -44,7 +39,7 @@ class BertPretrainer(WeightedMeanTraining, keras.Model):
             batch get a gradient.
         next_sentence: there is a second head, for pairs of texts. Without it masked LM
             is learned alone, and of the encoder the pooler is not trained.
-        micro_batches: parts in which a batch is worked through, to the same effect.
+        frozen, micro_batches: as `EncoderModel`.
 
     Inputs: the feature dictionary with `mask_positions`.
 
@@ -62,7 +57,6 @@ class BertPretrainer(WeightedMeanTraining, keras.Model):
         preprocessor: BertPreprocessor | None = None,
         tied: bool = True,
         next_sentence: bool = True,
-        micro_batches: int = 1,
         **kwargs,
     ):
         dtype = backbone.dtype_policy
@@ -91,36 +85,35 @@ class BertPretrainer(WeightedMeanTraining, keras.Model):
                 dtype=dtype,
                 name="next_sentence",
             )
-        inputs = {
-            name: keras.Input((None,), dtype="int32", name=name)
-            for name in (*ENCODER_INPUTS, MASK_POSITIONS)
-        }
-        encoded = backbone({name: inputs[name] for name in ENCODER_INPUTS})
+        inputs = encoder_inputs()
+        encoded = backbone(inputs)
+        positions = keras.Input((None,), dtype="int32", name=MASK_POSITIONS)
         hidden = GatherPositions(dtype=dtype, name="gather_positions")(
-            encoded[SEQUENCE_OUTPUT], inputs[MASK_POSITIONS]
+            encoded[SEQUENCE_OUTPUT], positions
         )
         outputs = {MASKED_LM_LOGITS: masked_lm_head(hidden)}
         if next_sentence:
             pooled = encoded[POOLED_OUTPUT]
             outputs[NEXT_SENTENCE_LOGITS] = next_sentence_head(pooled)
-        super().__init__(inputs=inputs, outputs=outputs, **kwargs)
-        self.dtype_policy = dtype  # so that compile() scales the loss of float16
-        self.backbone = backbone
+        super().__init__(
+            backbone,
+            preprocessor,
+            {**inputs, MASK_POSITIONS: positions},
+            outputs,
+            head=None,
+            arguments={"tied": tied, "next_sentence": next_sentence},
+            **kwargs,
+        )
         self.masked_lm_head = masked_lm_head
         self.next_sentence_head = next_sentence_head
-        self.preprocessor = preprocessor
         self.tied = tied
         self.next_sentence = next_sentence
-        self.term_names = ("masked_lm", "next_sentence")[: 1 + next_sentence]
-        check_integer("micro_batches", micro_batches, 1)
-        self.micro_batches = micro_batches
-        if preprocessor is not None and preprocessor.tokenizer.has_vocabulary:
-            self.check_vocabulary()
-        self.make_trackers()
 
-    def check_vocabulary(self) -> None:
-        """Refuses a vocabulary that the token table has no rows for."""
-        self.preprocessor.check_rows(self.backbone.vocabulary_size)
+    @property
+    def term_names(self) -> tuple[str, ...]:
+        """The parts of the loss."""
+        has_pairs = self.arguments["next_sentence"]
+        return ("masked_lm", "next_sentence") if has_pairs else ("masked_lm",)
 
     @property
     def task(self) -> Task:
@@ -128,7 +121,8 @@ class BertPretrainer(WeightedMeanTraining, keras.Model):
         return Task("fill-mask")
 
     def terms(self, features: dict, training: bool) -> list[Term]:
-        inputs = {name: features[name] for name in (*ENCODER_INPUTS, MASK_POSITIONS)}
+        inputs = self.inputs_of(features)
+        inputs[MASK_POSITIONS] = features[MASK_POSITIONS]
         logits = self(inputs, training=training)
         terms = [
             classification_term(
@@ -172,34 +166,3 @@ class BertPretrainer(WeightedMeanTraining, keras.Model):
             pooled = encoded[POOLED_OUTPUT]
             outputs[NEXT_SENTENCE_LOGITS] = self.next_sentence_head(pooled)
         return outputs
-
-    def in_float32(self) -> "BertPretrainer":
-        """Returns the model that computes in float32 with the same weights."""
-        if self.backbone.dtype_policy.compute_dtype == "float32":
-            return self
-        config = {**self.backbone.get_config(), "dtype": "float32"}
-        backbone = BertBackbone.from_config(config)
-        full = BertPretrainer(
-            backbone, self.preprocessor, self.tied, self.next_sentence
-        )
-        full.set_weights(self.get_weights())
-        return full
-
-    def get_config(self):
-        return {
-            "name": self.name,
-            "trainable": self.trainable,
-            "backbone": keras.saving.serialize_keras_object(self.backbone),
-            "preprocessor": keras.saving.serialize_keras_object(self.preprocessor),
-            "tied": self.tied,
-            "next_sentence": self.next_sentence,
-            "micro_batches": self.micro_batches,
-        }
-
-    @classmethod
-    def from_config(cls, config):
-        parts = {
-            name: keras.saving.deserialize_keras_object(config[name])
-            for name in ("backbone", "preprocessor")
-        }
-        return cls(**{**config, **parts})

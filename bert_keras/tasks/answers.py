@@ -11,7 +11,6 @@ import numpy as np
 
 from bert_keras.features import (
     EMBEDDING,
-    LABEL_LOGITS,
     LABEL_PROBABILITIES,
     VALUE,
     Task,
@@ -46,12 +45,6 @@ def classify(reader: Reader, texts: Sequence[Text]) -> list[Classified]:
         Classified(reader.task.labels[row.argmax()], float(row.max()))
         for row in probabilities
     ]
-
-
-def label_numbers(reader: Reader, texts: Sequence[Text]) -> list[int]:
-    """Returns the number of the most probable class of each text."""
-    logits = in_batches(reader, texts, lambda outputs: outputs[LABEL_LOGITS])
-    return [int(row.argmax()) for row in logits]
 
 
 def regress(reader: Reader, texts: Sequence[Text]) -> list[float]:

@@ -15,19 +15,15 @@ from bert_keras.features import (
     Task,
 )
 from bert_keras.tasks.answers import Classified, classify
-from bert_keras.tasks.model import (
-    TaskModel,
-    check_labels,
-    encoder_inputs,
-    head_layer,
-)
+from bert_keras.tasks.heads import check_labels, head_layer
 from bert_keras.tasks.pooling import POOLER, pooled
 from bert_keras.tokens.preprocessor import BertPreprocessor
+from bert_keras.training.encoder_model import EncoderModel, encoder_inputs
 from bert_keras.training.model import Term, classification_term
 
 
 @keras.saving.register_keras_serializable(package="bert_keras")
-class BertClassifier(TaskModel):
+class BertClassifier(EncoderModel):
     """A linear map of the pooled vector of a row to classes (Devlin et al. 2018, 4.1).
 
     Args:
@@ -38,7 +34,7 @@ class BertClassifier(TaskModel):
         text_pairs: it reads pairs of texts.
         pooling: what the head reads: `"pooler"`, the pooled [CLS] vector, as in 2018;
             `"mean"` or `"cls"`, of the vectors of tokens, as an embedder.
-        frozen, micro_batches: as `TaskModel`.
+        frozen, micro_batches: as `EncoderModel`.
 
     Inputs: the feature dictionary.
 

@@ -8,13 +8,13 @@ import numpy as np
 from bert_keras.encoder.backbone import BertBackbone
 from bert_keras.features import EMBEDDING, PADDING_MASK, SEQUENCE_OUTPUT, Task
 from bert_keras.tasks.answers import embed
-from bert_keras.tasks.model import TaskModel, encoder_inputs
 from bert_keras.tasks.pooling import Pooling
 from bert_keras.tokens.preprocessor import BertPreprocessor
+from bert_keras.training.encoder_model import EncoderModel, encoder_inputs
 
 
 @keras.saving.register_keras_serializable(package="bert_keras")
-class BertEmbedder(TaskModel):
+class BertEmbedder(EncoderModel):
     """The encoder, pooled to one vector a text (Reimers and Gurevych 2019).
 
     It has no labels, and so is not trained by itself: bring the weights.
@@ -24,7 +24,7 @@ class BertEmbedder(TaskModel):
         preprocessor: text -> features.
         pooling: `"mean"` or `"cls"`.
         normalize: scale the vectors to length 1.
-        frozen, micro_batches: as `TaskModel`.
+        frozen, micro_batches: as `EncoderModel`.
 
     Inputs: the feature dictionary.
 

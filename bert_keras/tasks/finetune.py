@@ -10,7 +10,7 @@ metrics.json    the metrics of each epoch
 
 import dataclasses
 import hashlib
-import math
+import json
 import os
 import shutil
 from collections.abc import Sequence
@@ -21,8 +21,8 @@ import keras
 
 from bert_keras.encoder.backbone import BertBackbone
 from bert_keras.files import replacing, write_json
+from bert_keras.tasks.judge import Judge, check_metric
 from bert_keras.tasks.kinds import KINDS, Kind, numbered
-from bert_keras.tasks.model import TaskModel
 from bert_keras.tasks.options import OWN, FinetuningOptions
 from bert_keras.tasks.pooling import POOLER
 from bert_keras.tasks.rows import Batches
@@ -33,6 +33,7 @@ from bert_keras.training.checkpoint import (
     SaveEvery,
     save_model,
 )
+from bert_keras.training.encoder_model import EncoderModel
 from bert_keras.training.optimizer import bert_optimizer
 from bert_keras.training.options import PRECISIONS
 from bert_keras.training.progress import Progress
@@ -61,7 +62,7 @@ class Finetuned(NamedTuple):
         best: number of the best of these, from 1; 0 without any.
     """
 
-    model: TaskModel
+    model: EncoderModel
     epochs: list[dict[str, float | None]]
     best: int
 
@@ -97,17 +98,9 @@ def finetune(
     """
     kind = kind_named(task)
     metric = check_metric(kind, options, dev)
-    _check_examples(train, model, options)
+    _check(train, model, options)
     out, strategy = Path(out), settings.found_strategy()
-    is_writer = is_chief(strategy)
-    wanted = {
-        "options": {"task": task, **dataclasses.asdict(options)},
-        "data": {
-            "train": _hash(train),
-            "dev": _hash(dev),
-            "model": hash_of_model(model),
-        },
-    }
+    wanted = _described(model, task, train, dev, options)
     found = Checkpoints(out / CHECKPOINTS, settings.keep, say).newest()
     if found or (out / MODEL_FILE).exists():  # one never saved is no run yet
         refuse_another_run(out, wanted)
@@ -119,21 +112,21 @@ def finetune(
         else:
             tuned = _new_model(model, kind, train, options)
     numbered(kind.labels(dev), tuned.task.labels)  # refuses what is unknown
-    batches = Batches(
-        kind.rows(tuned, train, options.balanced),
-        batch_size=options.batch_size,
-        epochs=options.epochs,
-        seed=options.seed,
-        pad_id=tuned.preprocessor.tokenizer.special_ids.pad,
-        multiple=_COMPILED_LENGTHS if settings.uses_xla else 1,
-    )
+    batches = _batches(tuned, kind, train, options, settings)
     if not found:
         with strategy.scope():
             _compile(tuned, options, batches.steps, settings)
     step = found.step if found else 0
-    judge = Judge(kind, dev, metric, options.patience, batches.steps_per_epoch, step)
-    if found:
-        judge.take_up(found.state)
+    judge = Judge(
+        kind,
+        dev,
+        metric,
+        patience=options.patience,
+        steps_per_epoch=batches.steps_per_epoch,
+        first_step=step,
+        epochs=found.state["epochs"] if found else (),
+    )
+    is_writer = is_chief(strategy)
     if step < batches.steps and not judge.has_enough:
         if is_writer:
             out.mkdir(parents=True, exist_ok=True)
@@ -150,59 +143,9 @@ def finetune(
     if is_writer:
         _keep(tuned, out, options.kept == "best" and judge.best > 0)
         write_json({"epochs": judge.epochs, "best": judge.best}, out / METRICS_FILE)
-    wait_for_all(strategy)
-    if is_writer:
         tuned = keras.saving.load_model(out / MODEL_FILE, compile=False)
+    wait_for_all(strategy)
     return Finetuned(tuned, judge.epochs, judge.best)
-
-
-class Judge(keras.callbacks.Callback):
-    """Evaluates after each epoch, keeps the best model, and ends a run that is done.
-
-    Every process of several takes part, and comes to the same.
-    """
-
-    def __init__(self, kind: Kind, dev, metric, patience, steps_per_epoch, first_step):
-        super().__init__()
-        self.kind, self.dev, self.metric = kind, dev, metric
-        self.patience, self.steps_per_epoch = patience, steps_per_epoch
-        self.first_step = first_step
-        self.epochs: list[dict[str, float]] = []
-        self.best = 0
-        self.best_file: Path | None = None
-        self.record = lambda values: None
-
-    def take_up(self, state: dict) -> None:
-        """Goes on from what `state` returned."""
-        self.epochs, self.best = state["epochs"], state["best"]
-
-    def state(self) -> dict:
-        """Returns what a checkpoint has to hold."""
-        return {"epochs": self.epochs, "best": self.best}
-
-    @property
-    def has_enough(self) -> bool:
-        """Whether the last few epochs were no better."""
-        return 0 < self.patience <= len(self.epochs) - self.best
-
-    def on_train_batch_end(self, batch, logs=None):
-        step = self.first_step + batch + 1
-        if step % self.steps_per_epoch or not self.dev:
-            return
-        found = self.kind.evaluate(self.model, self.dev)
-        # A correlation with numbers that are all the same is none; JSON has no NaN.
-        found = {k: v if math.isfinite(v) else None for k, v in found.items()}
-        self.record(
-            {f"held_out_{k}": v for k, v in found.items() if v is not None},
-        )
-        before = self.epochs[self.best - 1][self.metric] if self.best else None
-        self.epochs = [*self.epochs, found]
-        now = found[self.metric]
-        if not self.best or (now is not None and (before is None or now > before)):
-            self.best = len(self.epochs)
-            if self.best_file:
-                save_model(self.model, self.best_file)
-        self.model.stop_training = self.has_enough
 
 
 def kind_named(task: str) -> Kind:
@@ -214,29 +157,28 @@ def kind_named(task: str) -> Kind:
     return KINDS[task]
 
 
-def check_metric(kind: Kind, options: FinetuningOptions, dev: Sequence) -> str:
-    """Returns the metric that decides which epoch was best."""
-    metric = options.metric or kind.metrics[0]
-    if metric not in kind.metrics:
-        raise ValueError(
-            f"Received: metric={metric!r}; allowed: {', '.join(kind.metrics)}."
-        )
-    if options.patience and not dev:
-        raise ValueError(
-            f"Received: patience={options.patience} without dev examples; allowed: 0."
-        )
-    return metric
-
-
-def _check_examples(train: Sequence, model, options: FinetuningOptions) -> None:
+def _check(train: Sequence, model, options: FinetuningOptions) -> None:
+    """Refuses what no run can begin with."""
     if not train:
         raise ValueError("Received: no examples to train on; allowed: some.")
+    if not isinstance(model, EncoderModel) or model.preprocessor is None:
+        raise ValueError(
+            f"A run begins with a model that reads text. Received: "
+            f"{type(model).__name__} without a preprocessor; allowed: a model of this "
+            "package with its vocabulary."
+        )
     rows = model.backbone.max_sequence_length
     if options.sequence_length > rows:
         raise ValueError(
             f"Rows are longer than the position table. Received: sequence_length="
             f"{options.sequence_length}; allowed: at most {rows}."
         )
+
+
+def _described(model, task: str, train, dev, options: FinetuningOptions) -> dict:
+    """Returns all that decides a run, as JSON values."""
+    data = {"train": _hash(train), "dev": _hash(dev), "model": hash_of_model(model)}
+    return {"options": {"task": task, **dataclasses.asdict(options)}, "data": data}
 
 
 def _hash(examples: Sequence) -> str:
@@ -246,16 +188,31 @@ def _hash(examples: Sequence) -> str:
     return digest.hexdigest()
 
 
-def hash_of_model(model: keras.Model) -> str:
-    """Returns the SHA-256 of the encoder's weights and the vocabulary."""
+def hash_of_model(model: EncoderModel) -> str:
+    """Returns the SHA-256 of weights, vocabulary and the tokenizer's options."""
     digest = hashlib.sha256()
-    for weight in model.backbone.get_weights():
+    for weight in model.get_weights():
         digest.update(weight.tobytes())
-    digest.update("\n".join(model.preprocessor.tokenizer.vocabulary).encode("utf-8"))
+    tokenizer = model.preprocessor.tokenizer
+    known = [list(tokenizer.vocabulary), tokenizer.settings()]
+    digest.update(json.dumps(known).encode("utf-8"))
     return digest.hexdigest()
 
 
-def _new_model(model, kind: Kind, train, options: FinetuningOptions) -> TaskModel:
+def _batches(
+    model: EncoderModel, kind: Kind, train, options: FinetuningOptions, settings
+) -> Batches:
+    return Batches(
+        kind.rows(model, train, options.balanced),
+        batch_size=options.batch_size,
+        epochs=options.epochs,
+        seed=options.seed,
+        pad_id=model.preprocessor.tokenizer.special_ids.pad,
+        multiple=_COMPILED_LENGTHS if settings.uses_xla else 1,
+    )
+
+
+def _new_model(model, kind: Kind, train, options: FinetuningOptions) -> EncoderModel:
     config = model.backbone.get_config()
     config |= {"dtype": PRECISIONS[options.precision], "dropout": options.dropout}
     backbone = BertBackbone.from_config(config)
@@ -266,8 +223,8 @@ def _new_model(model, kind: Kind, train, options: FinetuningOptions) -> TaskMode
         pad_to_longest=True,
     )
     labels = kind.labels(train)
-    before = getattr(model, "task", None)
-    if before and set(before.labels) == set(labels):
+    before = model.task
+    if set(before.labels) == set(labels):
         labels = before.labels
     made = kind.model(
         backbone,
@@ -288,10 +245,10 @@ def pooling_of(model, options: FinetuningOptions) -> str:
     """Returns what the head will read: by default what was trained to be read."""
     if options.pooling != OWN:
         return options.pooling
-    return getattr(model, "arguments", {}).get("pooling", POOLER)
+    return model.arguments.get("pooling", POOLER)
 
 
-def _compile(model: TaskModel, options: FinetuningOptions, steps: int, settings):
+def _compile(model: EncoderModel, options: FinetuningOptions, steps: int, settings):
     optimizer = bert_optimizer(
         options.learning_rate,
         steps,
@@ -306,7 +263,7 @@ def _compile(model: TaskModel, options: FinetuningOptions, steps: int, settings)
     model.compile(optimizer=optimizer, jit_compile=settings.uses_xla)
 
 
-def rate_factors(model: TaskModel, decay: float, head: float) -> dict[str, float]:
+def rate_factors(model: EncoderModel, decay: float, head: float) -> dict[str, float]:
     """Returns what the learning rate of each layer is times (Clark et al. 2020).
 
     The head has it `head` times, the pooler once, the top block `decay`, the next
@@ -331,13 +288,16 @@ def _callbacks(out, options, settings: RunSettings, batches, step, judge) -> lis
         checkpoints = Checkpoints(out / CHECKPOINTS, settings.keep)
         callbacks.append(
             SaveEvery(
-                checkpoints, settings.save_steps, step, lambda step: judge.state()
+                checkpoints,
+                settings.save_steps,
+                step,
+                lambda _: {"epochs": judge.epochs},
             )
         )
     return callbacks
 
 
-def _keep(model: TaskModel, out: Path, best: bool) -> None:
+def _keep(model: EncoderModel, out: Path, best: bool) -> None:
     if not best:
         save_model(model, out / MODEL_FILE)
         return

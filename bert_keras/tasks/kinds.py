@@ -16,9 +16,8 @@ from bert_keras.features import (
     TAGS,
 )
 from bert_keras.tasks import metrics
-from bert_keras.tasks.answers import Reader, label_numbers, regress
+from bert_keras.tasks.answers import Reader, classify, regress
 from bert_keras.tasks.classifier import BertClassifier
-from bert_keras.tasks.model import TaskModel
 from bert_keras.tasks.records import Example, read_records
 from bert_keras.tasks.regressor import BertRegressor
 from bert_keras.tasks.rows import Rows, balanced_weights, encode
@@ -29,6 +28,7 @@ from bert_keras.tasks.tagged import TaggedSentence, read_tagged
 from bert_keras.tasks.tagger import BertTagger
 from bert_keras.tasks.tags import Spaced, first_pieces, tag, tag_windows
 from bert_keras.tokens.preprocessor import BertPreprocessor
+from bert_keras.training.encoder_model import EncoderModel
 
 
 class Kind(Protocol):
@@ -54,10 +54,10 @@ class Kind(Protocol):
         examples: Sequence,
         labels: tuple[str, ...],
         **arguments,
-    ) -> TaskModel:
+    ) -> EncoderModel:
         """Makes a new model."""
 
-    def rows(self, model: TaskModel, examples: Sequence, balanced: bool) -> Rows:
+    def rows(self, model: EncoderModel, examples: Sequence, balanced: bool) -> Rows:
         """Returns labelled rows."""
 
     def evaluate(self, reader: Reader, examples: Sequence) -> dict[str, float]:
@@ -91,10 +91,9 @@ class Classify:
         return Rows(features, {LABEL: numbers, LABEL_WEIGHT: weights})
 
     def evaluate(self, reader: Reader, examples) -> dict[str, float]:
-        names = reader.task.labels
-        labels = numbered([example.label for example in examples], names)
-        found = label_numbers(reader, texts_of(examples))
-        return metrics.classification_metrics(labels, found, names)
+        labels = [example.label for example in examples]
+        found = [answer.label for answer in classify(reader, texts_of(examples))]
+        return metrics.classification_metrics(labels, found, reader.task.labels)
 
 
 class Regress:
@@ -141,7 +140,7 @@ class Tag:
     def rows(self, model: BertTagger, examples, balanced: bool) -> Rows:
         names = model.task.labels
         spaced = [Spaced.of(sentence.words) for sentence in examples]
-        windows = tag_windows(model).of([text for text, _ in spaced])
+        windows = tag_windows(model, [text for text, _ in spaced])
         flat = [window.text for found in windows for window in found]
         features = encode(model.preprocessor, flat)
         places, numbers = [], []  # of each tag that counts: its row and token

@@ -9,14 +9,15 @@ from bert_keras.dropout import Dropout
 from bert_keras.encoder.backbone import BertBackbone
 from bert_keras.features import LABEL, LABEL_WEIGHT, VALUE, Task
 from bert_keras.tasks.answers import regress
-from bert_keras.tasks.model import TaskModel, encoder_inputs, head_layer
+from bert_keras.tasks.heads import head_layer
 from bert_keras.tasks.pooling import POOLER, pooled
 from bert_keras.tokens.preprocessor import BertPreprocessor
+from bert_keras.training.encoder_model import EncoderModel, encoder_inputs
 from bert_keras.training.model import Term
 
 
 @keras.saving.register_keras_serializable(package="bert_keras")
-class BertRegressor(TaskModel):
+class BertRegressor(EncoderModel):
     """A linear map of the pooled vector of a row to a number; the loss is the square.
 
     Args:
@@ -26,7 +27,7 @@ class BertRegressor(TaskModel):
         text_pairs: it reads pairs of texts.
         pooling: what the head reads: `"pooler"`, the pooled [CLS] vector, as in 2018;
             `"mean"` or `"cls"`, of the vectors of tokens, as an embedder.
-        frozen, micro_batches: as `TaskModel`.
+        frozen, micro_batches: as `EncoderModel`.
 
     Inputs: the feature dictionary.
 

@@ -15,16 +15,17 @@ from bert_keras.features import (
     START_LOGITS,
     Task,
 )
-from bert_keras.tasks.model import TaskModel, encoder_inputs, head_layer
+from bert_keras.tasks.heads import head_layer
 from bert_keras.tasks.spans import Span, find_spans
 from bert_keras.tokens.preprocessor import BertPreprocessor
+from bert_keras.training.encoder_model import EncoderModel, encoder_inputs
 from bert_keras.training.model import Term, classification_term
 
 _HIDDEN_SCORE = -1e9
 
 
 @keras.saving.register_keras_serializable(package="bert_keras")
-class BertSpanFinder(TaskModel):
+class BertSpanFinder(EncoderModel):
     """Scores of every token as the first and as the last of the answer.
 
     Source: Devlin et al. 2018, 4.2 and 4.3: where there is no answer, both are [CLS].
@@ -33,7 +34,7 @@ class BertSpanFinder(TaskModel):
         backbone: the encoder.
         preprocessor: question and text -> features.
         may_abstain: it may find that a text has no answer, as those of SQuAD 2.0 may.
-        frozen, micro_batches: as `TaskModel`.
+        frozen, micro_batches: as `EncoderModel`.
 
     Inputs: the feature dictionary of pairs of a question and a text.
 

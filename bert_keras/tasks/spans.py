@@ -7,7 +7,7 @@ import numpy as np
 
 from bert_keras.features import END_LOGITS, START_LOGITS
 from bert_keras.tasks.answers import Reader, check_task, in_batches
-from bert_keras.tasks.windows import Window, Windows
+from bert_keras.tasks.windows import Size, Window, Windows
 from bert_keras.text.tokenizer import WordPieceTokenizer
 
 # As in run_squad.py of 2018: tokens of the longest question and answer, and between
@@ -54,26 +54,23 @@ def question_windows(
 ) -> list[list[QuestionWindow]]:
     """Returns for each pair of a question and a text the rows that it is read in."""
     # [CLS] question [SEP] text [SEP], with room for some text in any row.
+    if not questions:
+        return []
     longest = min(LONGEST_QUESTION, (sequence_length - 3) // 2)
     if longest < 1:
         raise ValueError(
             f"Rows are too short for a question and a text. Received: sequence_length="
             f"{sequence_length}; allowed: at least 5."
         )
-    asked = Windows(tokenizer, longest, 0).of([question for question, _ in questions])
-    starts = [windows[0] for windows in asked]
-    found: list[list[QuestionWindow]] = [[] for _ in questions]
-    by_length: dict[int, list[int]] = {}
-    for number, start in enumerate(starts):
-        by_length.setdefault(len(start.offsets), []).append(number)
-    for length, numbers in by_length.items():
-        most = sequence_length - 3 - length
-        windows = Windows(tokenizer, most, max(most - _STRIDE, most // 4))
-        texts = [questions[number][1] for number in numbers]
-        for number, cut in zip(numbers, windows.of(texts), strict=True):
-            question = starts[number].text
-            found[number] = [QuestionWindow(question, length + 2, w) for w in cut]
-    return found
+    windows = Windows.by(tokenizer)
+    asked, texts = (list(column) for column in zip(*questions, strict=True))
+    asked = [found[0] for found in windows.of(asked, [Size(longest, 0)] * len(asked))]
+    rooms = [sequence_length - 3 - len(start.offsets) for start in asked]
+    sizes = [Size(room, max(room - _STRIDE, room // 4)) for room in rooms]
+    return [
+        [QuestionWindow(start.text, len(start.offsets) + 2, window) for window in cut]
+        for start, cut in zip(asked, windows.of(texts, sizes), strict=True)
+    ]
 
 
 def find_spans(reader: Reader, questions: Sequence[tuple[str, str]]) -> list[Span]:

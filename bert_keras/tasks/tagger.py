@@ -8,19 +8,15 @@ import tensorflow as tf
 from bert_keras.dropout import Dropout
 from bert_keras.encoder.backbone import BertBackbone
 from bert_keras.features import SEQUENCE_OUTPUT, TAG_LOGITS, TAG_WEIGHTS, TAGS, Task
-from bert_keras.tasks.model import (
-    TaskModel,
-    check_labels,
-    encoder_inputs,
-    head_layer,
-)
+from bert_keras.tasks.heads import check_labels, head_layer
 from bert_keras.tasks.tags import Tagged, tag
 from bert_keras.tokens.preprocessor import BertPreprocessor
+from bert_keras.training.encoder_model import EncoderModel, encoder_inputs
 from bert_keras.training.model import Term, classification_term
 
 
 @keras.saving.register_keras_serializable(package="bert_keras")
-class BertTagger(TaskModel):
+class BertTagger(EncoderModel):
     """A linear map of every token's vector to tags (Devlin et al. 2018, 5.3).
 
     The first piece of a word speaks for it; the others are not asked and not trained.
@@ -30,7 +26,7 @@ class BertTagger(TaskModel):
         labels: names of the tags.
         preprocessor: text -> features.
         dropout: rate between the encoder and the head.
-        frozen, micro_batches: as `TaskModel`.
+        frozen, micro_batches: as `EncoderModel`.
 
     Inputs: the feature dictionary.
 

@@ -9,7 +9,7 @@ import numpy as np
 from bert_keras.features import TAG_LOGITS
 from bert_keras.tasks.answers import Reader, check_task, in_batches
 from bert_keras.tasks.tagged import entities_of
-from bert_keras.tasks.windows import Window, Windows
+from bert_keras.tasks.windows import Size, Window, Windows
 
 OUTSIDE = "O"
 _OVERLAP = 0.25  # of a window
@@ -65,10 +65,11 @@ class Spaced(NamedTuple):
         return cls(" ".join(text), places)
 
 
-def tag_windows(reader: Reader) -> Windows:
-    """Returns what cuts long texts up for a tagger."""
+def tag_windows(reader: Reader, texts: Sequence[str]) -> list[list[Window]]:
+    """Returns the windows of each text that a tagger reads."""
     most = reader.preprocessor.sequence_length - 2  # [CLS] and [SEP]
-    return Windows(reader.preprocessor.tokenizer, most, int(most * _OVERLAP))
+    sizes = [Size(most, int(most * _OVERLAP))] * len(texts)
+    return Windows.by(reader.preprocessor.tokenizer).of(texts, sizes)
 
 
 def first_pieces(spaced: Spaced, window: Window) -> list[tuple[int, int]]:
@@ -96,7 +97,7 @@ def tag(reader: Reader, texts: Sequence[str | Sequence[str]]) -> list[Tagged]:
     """
     check_task(reader, "tag")
     spaced = [Spaced.of(text) for text in texts]
-    windows = tag_windows(reader).of([text for text, _ in spaced])
+    windows = tag_windows(reader, [text for text, _ in spaced])
     flat = [window for found in windows for window in found]
     logits = iter(in_batches(reader, [w.text for w in flat], lambda o: o[TAG_LOGITS]))
     answers = []

@@ -4,6 +4,7 @@ A window is a piece of the *text*, cut where a word begins, so that any reader o
 gives it the tokens it has in the whole.
 """
 
+import weakref
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -31,22 +32,35 @@ class Window(NamedTuple):
     is_best: np.ndarray
 
 
+class Size(NamedTuple):
+    """How large windows are.
+
+    Attributes:
+        most: tokens in a window.
+        overlap: tokens that a window shares with the next; fewer than `most`.
+    """
+
+    most: int
+    overlap: int
+
+    def check(self) -> "Size":
+        """Returns itself; a `ValueError` says what cannot be."""
+        if not 0 <= self.overlap < self.most:
+            raise ValueError(
+                f"Windows cannot overlap so. Received: {self.overlap} of {self.most} "
+                f"tokens; allowed: 0 to {self.most - 1}."
+            )
+        return self
+
+
 class Windows:
     """Cuts texts up.
 
     Args:
         tokenizer: of the model that will read the windows.
-        most: tokens in a window.
-        overlap: tokens that a window shares with the next; fewer than `most`.
     """
 
-    def __init__(self, tokenizer: WordPieceTokenizer, most: int, overlap: int):
-        if not 0 <= overlap < most:
-            raise ValueError(
-                f"Windows cannot overlap so. Received: {overlap} of {most} tokens; "
-                f"allowed: 0 to {most - 1}."
-            )
-        self.most, self.overlap = most, overlap
+    def __init__(self, tokenizer: WordPieceTokenizer):
         self._tokenizer = tokenizer.copy(
             offsets=True, ragged=False, sequence_length=None, special_tokens_mask=False
         )
@@ -55,20 +69,36 @@ class Windows:
         for number, token in enumerate(self._tokenizer.vocabulary):
             self._continues[first + number] = split_token(token)[0]
 
-    def of(self, texts: Sequence[str]) -> list[list[Window]]:
-        """Returns the windows of each text; one at least, which may be empty."""
+    @classmethod
+    def by(cls, tokenizer: WordPieceTokenizer) -> "Windows":
+        """Returns the one for a tokenizer; to make it takes a moment."""
+        if tokenizer not in _MADE:
+            _MADE[tokenizer] = cls(tokenizer)
+        return _MADE[tokenizer]
+
+    def of(self, texts: Sequence[str], sizes: Sequence[Size]) -> list[list[Window]]:
+        """Returns the windows of each text; one at least, which may be empty.
+
+        Args:
+            sizes: of the windows of each text.
+        """
         if not texts:
             return []
         found = {name: v.numpy() for name, v in self._tokenizer(list(texts)).items()}
         return [
-            self._cut(text, ids[:count], offsets[:count])
-            for text, ids, offsets, count in zip(
-                texts, found[TOKEN_IDS], found[OFFSETS], found[COUNTS], strict=True
+            self._cut(text, ids[:count], offsets[:count], size.check())
+            for text, ids, offsets, count, size in zip(
+                texts,
+                *(found[name] for name in (TOKEN_IDS, OFFSETS, COUNTS)),
+                sizes,
+                strict=True,
             )
         ]
 
-    def _cut(self, text: str, ids: np.ndarray, offsets: np.ndarray) -> list[Window]:
-        edges = self._edges(~self._continues[ids])
+    def _cut(
+        self, text: str, ids: np.ndarray, offsets: np.ndarray, size: Size
+    ) -> list[Window]:
+        edges = _edges(~self._continues[ids], size)
         best = _best_of(edges, len(ids))
         return [
             Window(
@@ -79,25 +109,32 @@ class Windows:
             for number, (start, end) in enumerate(edges)
         ]
 
-    def _edges(self, begins: np.ndarray) -> list[tuple[int, int]]:
-        """Returns the first token of each window, and the one behind its last."""
-        length, edges, start = len(begins), [], 0
-        while True:
-            end = min(start + self.most, length)
-            if end < length:
-                end = _word_before(begins, end, start)
-            edges.append((start, end))
-            if end == length:
-                return edges
-            start = self._next_start(begins, start, end)
 
-    def _next_start(self, begins: np.ndarray, start: int, end: int) -> int:
-        position = max(end - self.overlap, start + 1)
-        found = _word_before(begins, position, start)
-        behind = np.flatnonzero(begins[position : end + 1])
-        if begins[found] or not len(behind):
-            return found
-        return position + int(behind[0])
+_MADE: weakref.WeakKeyDictionary[WordPieceTokenizer, Windows] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def _edges(begins: np.ndarray, size: Size) -> list[tuple[int, int]]:
+    """Returns the first token of each window, and the one behind its last."""
+    length, edges, start = len(begins), [], 0
+    while True:
+        end = min(start + size.most, length)
+        if end < length:
+            end = _word_before(begins, end, start)
+        edges.append((start, end))
+        if end == length:
+            return edges
+        start = _next_start(begins, start, end, size.overlap)
+
+
+def _next_start(begins: np.ndarray, start: int, end: int, overlap: int) -> int:
+    position = max(end - overlap, start + 1)
+    found = _word_before(begins, position, start)
+    behind = np.flatnonzero(begins[position : end + 1])
+    if begins[found] or not len(behind):
+        return found
+    return position + int(behind[0])
 
 
 def _word_before(begins: np.ndarray, position: int, start: int) -> int:

@@ -259,6 +259,8 @@ def test_examples_are_checked(pretrained, tmp_path):
     out = tmp_path / "run"
     with pytest.raises(ValueError, match="no examples to train on"):
         finetune(pretrained, "classify", [], [], OPTIONS, out)
+    with pytest.raises(ValueError, match="BertPretrainer without a preprocessor"):
+        finetune(BertPretrainer(backbone()), "classify", FOXES, [], OPTIONS, out)
     with pytest.raises(ValueError, match="patience=2 without dev"):
         classify(pretrained, out, dev=[], patience=2)
     with pytest.raises(ValueError, match="Unknown task. Received: 'rank'; allowed: cl"):

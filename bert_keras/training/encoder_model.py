@@ -1,4 +1,4 @@
-"""What every task shares: an encoder, a head, and text in."""
+"""What every trained model shares: an encoder, what stands on it, and text in."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,6 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from bert_keras.embeddings import initial_weights
 from bert_keras.encoder.backbone import BertBackbone
 from bert_keras.features import ENCODER_INPUTS, TOKEN_IDS, Task
 from bert_keras.text.options import check_integer
@@ -14,8 +13,8 @@ from bert_keras.tokens.preprocessor import BertPreprocessor, features_of
 from bert_keras.training.model import WeightedMeanTraining
 
 
-class TaskModel(WeightedMeanTraining, keras.Model):
-    """An encoder with a head of a task; the base of the classes that users see.
+class EncoderModel(WeightedMeanTraining, keras.Model):
+    """An encoder with heads; the base of `BertPretrainer` and of the models of tasks.
 
     Trained by `model.fit` on feature dictionaries with labels (`bert_keras.features`),
     under any strategy, in any precision. One `.keras` file holds the tokenizer, the
@@ -25,7 +24,7 @@ class TaskModel(WeightedMeanTraining, keras.Model):
         backbone: the encoder.
         preprocessor: text -> features.
         inputs, outputs: of the functional model.
-        head: the layer behind the encoder.
+        head: the layer behind the encoder, if there is just one.
         arguments: what a subclass was given beside these, for its config.
         frozen: how many of the lower layers stay as they are: 1 is the embeddings, and
             n is these and n - 1 blocks.
@@ -102,7 +101,7 @@ class TaskModel(WeightedMeanTraining, keras.Model):
         outputs = {TOKEN_IDS: features[TOKEN_IDS], **self._encode_compiled(features)}
         return {name: value.numpy() for name, value in outputs.items()}
 
-    def in_float32(self) -> "TaskModel":
+    def in_float32(self) -> "EncoderModel":
         """Returns the model that computes in float32 with the same weights."""
         if self.backbone.dtype_policy.compute_dtype == "float32":
             return self
@@ -140,26 +139,3 @@ def encoder_inputs() -> dict[str, keras.KerasTensor]:
     return {
         name: keras.Input((None,), dtype="int32", name=name) for name in ENCODER_INPUTS
     }
-
-
-def head_layer(backbone: BertBackbone, outputs: int, name: str) -> keras.layers.Dense:
-    """Returns a new linear layer behind an encoder."""
-    return keras.layers.Dense(
-        outputs,
-        kernel_initializer=initial_weights(backbone.initializer_range),
-        dtype=backbone.dtype_policy,
-        name=name,
-    )
-
-
-def check_labels(labels: Sequence[str], least: int = 2) -> tuple[str, ...]:
-    """Returns the names of classes; a `ValueError` says what is wrong with them."""
-    is_list = isinstance(labels, Sequence) and not isinstance(labels, str)
-    names = tuple(labels) if is_list else ()
-    are_names = all(isinstance(name, str) and name for name in names)
-    if len(names) < least or len(set(names)) < len(names) or not are_names:
-        raise ValueError(
-            f"Received: labels={labels!r}; allowed: a list of at least {least} names, "
-            "each once."
-        )
-    return names
