@@ -1,13 +1,16 @@
 """Dropout: how much is dropped, how the rest is scaled, and when."""
 
+import itertools
+
 import keras
 import numpy as np
 import pytest
+import scipy.stats
 import tensorflow as tf
 
 from bert_keras.dropout import Dropout
 
-SHAPES = [(400, 500), (3, 7, 101, 97)]  # an odd last dimension takes pairs in part
+SHAPES = [(400, 500), (3, 7, 101, 97)]
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -17,18 +20,45 @@ def test_its_share_is_dropped_and_the_rest_scaled(shape, rate):
     count = answer.size
     deviation = (rate * (1 - rate) / count) ** 0.5
     assert (answer == 0).mean() == pytest.approx(rate, abs=5 * deviation)
-    np.testing.assert_allclose(answer[answer != 0], 1 / (1 - rate), rtol=1e-3)
+    np.testing.assert_allclose(answer[answer != 0], 1 / (1 - rate), rtol=1e-6)
+
+
+def together(one, other, rate):
+    """How often both are dropped, in deviations from what chance would have."""
+    expected = rate**2
+    deviation = (expected * (1 - expected) / one.size) ** 0.5
+    return abs((one & other).mean() - expected) / deviation
 
 
 def test_neighbours_are_dropped_independently():
-    """Two numbers share one draw; its halves must not know of one another."""
-    dropped = Dropout(0.3)(tf.ones((1000, 1000)), training=True).numpy() == 0
-    for one, other in (
-        (dropped[:, ::2], dropped[:, 1::2]),
-        (dropped[:, 1:-1:2], dropped[:, 2::2]),
-        (dropped[1:], dropped[:-1]),
-    ):
-        assert (one & other).mean() == pytest.approx(0.3**2, abs=2e-3)
+    dropped = Dropout(0.3, seed=1)(tf.ones((1024, 1024)), training=True).numpy() == 0
+    for distance in (1, 2, 3, 7, 16, 512):
+        assert together(dropped[:, distance:], dropped[:, :-distance], 0.3) < 5
+        assert together(dropped[distance:], dropped[:-distance], 0.3) < 5
+
+
+def test_calls_and_layers_are_dropped_independently():
+    """Seeds that follow one another, and steps that do, have nothing in common."""
+    patterns = [
+        layer(tf.ones((512, 512)), training=True).numpy() == 0
+        for layer in (Dropout(0.3, seed=seed) for seed in range(4))
+        for _ in range(4)
+    ]
+    for one, other in itertools.combinations(patterns, 2):
+        assert together(one, other, 0.3) < 5
+        assert together(one[:, 1:], other[:, :-1], 0.3) < 5
+
+
+def test_every_number_is_as_likely_as_another():
+    """Chi-square of how many of 64 neighbours are dropped, beside the binomial."""
+    dropped = Dropout(0.5, seed=1)(tf.ones((1 << 15, 64)), training=True).numpy() == 0
+    found = np.bincount(dropped.sum(axis=1), minlength=65)
+    expected = scipy.stats.binom.pmf(np.arange(65), 64, 0.5) * len(dropped)
+    is_common = expected > 20
+    square = ((found - expected) ** 2 / expected)[is_common].sum()
+    assert scipy.stats.chi2.sf(square, is_common.sum()) > 1e-4
+    by_place = dropped.mean(axis=0)
+    assert np.abs(by_place - 0.5).max() < 5 * (0.25 / len(dropped)) ** 0.5
 
 
 def test_the_gradient_passes_where_the_number_did():

@@ -10,10 +10,8 @@ import tensorflow as tf
 
 from bert_keras.dropout import Dropout
 from bert_keras.embeddings import LAYER_NORM_EPSILON, initial_weights
-
-# Added to the scores of padding, which are float32 whatever the model computes in: a
-# float16 has no such number. exp() of it is exactly 0.
-_HIDDEN_SCORE = -1e9
+from bert_keras.encoder.attention import attend, attend_in_training
+from bert_keras.one_pass import in_one_pass
 
 ACTIVATIONS = ("gelu", "gelu_tanh")
 
@@ -36,32 +34,7 @@ def activation_named(name: str):
     return gelu if name == "gelu" else lambda x: tf.nn.gelu(x, approximate=True)
 
 
-def in_one_pass(function):
-    """Returns an elementwise function that takes one pass, and one for its gradient.
-
-    It is compiled by XLA, computes in float32, and keeps its input alone for the way
-    back. For training: an export holds plain operations.
-    """
-
-    def in_float32(x):
-        return tf.cast(function(tf.cast(x, tf.float32)), x.dtype)
-
-    def its_gradient(x, upstream):
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            answer = in_float32(x)
-        return tape.gradient(answer, x, upstream)
-
-    forward, backward = (
-        tf.function(part, jit_compile=True, autograph=False)
-        for part in (in_float32, its_gradient)
-    )
-
-    @tf.custom_gradient
-    def compiled(x):
-        return forward(x), lambda upstream: backward(x, upstream)
-
-    return compiled
+_IN_TRAINING = {name: in_one_pass(activation_named(name)) for name in ACTIVATIONS}
 
 
 @keras.saving.register_keras_serializable(package="bert_keras")
@@ -108,7 +81,6 @@ class TransformerBlock(keras.layers.Layer):
         self.dropout = dropout
         self.activation = activation
         self._activation = activation_named(activation)
-        self._trained_activation = in_one_pass(self._activation)
         self.initializer_range = initializer_range
         self.layer_norm_epsilon = layer_norm_epsilon
 
@@ -156,7 +128,7 @@ class TransformerBlock(keras.layers.Layer):
         attended = self._dropout_layer(attended, training=training)
         flat = self._attention_norm(flat + attended)
 
-        activation = self._trained_activation if training else self._activation
+        activation = _IN_TRAINING[self.activation] if training else self._activation
         widened = activation(self._intermediate(flat))
         narrowed = self._dropout_layer(self._output(widened), training=training)
         flat = self._output_norm(flat + narrowed)
@@ -170,13 +142,12 @@ class TransformerBlock(keras.layers.Layer):
         heads = tf.reshape(heads, [batch, length, 3, self.num_heads, head])
         heads = tf.transpose(heads, [2, 0, 3, 1, 4])  # [3, B, N, S, D]
         query, key, value = tf.unstack(heads, axis=0)
-        query *= tf.cast(1 / math.sqrt(head), query.dtype)
-        scores = tf.matmul(query, key, transpose_b=True)  # [B, N, S, S]
-        is_padding = tf.cast(padding_mask == 0, tf.float32)[:, None, None, :]
-        scores = tf.cast(scores, tf.float32) + _HIDDEN_SCORE * is_padding
-        weights = tf.cast(tf.nn.softmax(scores), value.dtype)
-        weights = self._dropout_layer(weights, training=training)
-        attended = tf.transpose(tf.matmul(weights, value), [0, 2, 1, 3])
+        if training:
+            dropout = self._dropout_layer
+            attended = attend_in_training(query, key, value, padding_mask, dropout)
+        else:
+            attended = attend(query, key, value, padding_mask)
+        attended = tf.transpose(attended, [0, 2, 1, 3])  # [B, S, N, D]
         return tf.reshape(attended, [-1, width])  # [B*S, H]
 
     def compute_output_shape(self, hidden_shape, padding_mask_shape=None):

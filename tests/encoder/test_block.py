@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from bert_keras import TransformerBlock
-from bert_keras.encoder.block import activation_named, gelu, in_one_pass
+from bert_keras.encoder.block import gelu
 
 
 def numpy_block(block, x, mask, heads):
@@ -79,27 +79,6 @@ def test_gelu_is_exact():
     expected = [0.5 * v * (1 + math.erf(v / math.sqrt(2))) for v in x.tolist()]
     np.testing.assert_allclose(gelu(tf.constant(x)), expected, atol=1e-6)
     np.testing.assert_allclose(gelu(tf.constant(x)), tf.nn.gelu(x), atol=1e-6)
-
-
-@pytest.mark.parametrize("name", ["gelu", "gelu_tanh"])
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
-def test_in_training_activations_and_their_gradients_are_the_same(name, dtype):
-    plain = activation_named(name)
-    x = tf.constant(np.linspace(-6, 6, 101), tf.float32)
-    x = tf.cast(tf.cast(x, dtype), tf.float32)  # what the half types can hold
-    with tf.GradientTape(persistent=True) as tape:
-        tape.watch(x)
-        expected = plain(x)
-        answer = in_one_pass(plain)(tf.cast(x, dtype))
-    assert answer.dtype == dtype
-    for one, other in (
-        (answer, expected),
-        (tape.gradient(answer, x), tape.gradient(expected, x)),
-    ):
-        tolerance = {"float32": 1e-5, "bfloat16": 2**-8, "float16": 2**-11}[dtype]
-        np.testing.assert_allclose(
-            tf.cast(one, tf.float32), other, rtol=tolerance, atol=tolerance
-        )
 
 
 def test_the_tanh_form_is_another_function(random):
