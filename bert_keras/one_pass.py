@@ -10,7 +10,7 @@ import tensorflow as tf
 
 def compiled(function):
     """Returns a `tf.function` of it that XLA compiles, once for each shape."""
-    return tf.function(function, jit_compile=True, autograph=False)
+    return tf.function(function, jit_compile=True, autograph=False, reduce_retracing=True)
 
 
 def in_one_pass(function):

@@ -58,6 +58,7 @@ def test_dropout_falls_on_the_weights(heads):
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 def test_its_gradients_are_those_of_the_plain_operations(heads, random, rate, dtype):
     upstream = random.normal(size=SHAPE).astype(np.float32)
+    heads = [x / 3 for x in heads]  # the size that a trained model has
     heads, upstream = (
         tf.nest.map_structure(lambda x: tf.cast(tf.cast(x, dtype), tf.float32), given)
         for given in (heads, upstream)
@@ -74,7 +75,7 @@ def test_its_gradients_are_those_of_the_plain_operations(heads, random, rate, dt
     assert answer.dtype == dtype
     expected = tape.gradient(plain, heads, upstream)
     found = tape.gradient(answer, heads, tf.cast(upstream, dtype))
-    tolerance = {"float32": 1e-5, "bfloat16": 2**-5, "float16": 2**-8}[dtype]
+    # Of half types: what four roundings do, since outputs and weights are rounded.
+    tolerance = {"float32": 1e-5, "bfloat16": 4 * 2**-8, "float16": 4 * 2**-11}[dtype]
     for one, other in zip(found, expected, strict=True):
-        largest = np.abs(other).max()
-        np.testing.assert_allclose(one, other, atol=tolerance * largest)
+        assert np.linalg.norm(one - other) < tolerance * np.linalg.norm(other)
