@@ -10,7 +10,8 @@ import tensorflow as tf
 
 def compiled(function):
     """Returns a `tf.function` of it that XLA compiles, once for each shape."""
-    return tf.function(function, jit_compile=True, autograph=False, reduce_retracing=True)
+    options = {"autograph": False, "reduce_retracing": True}
+    return tf.function(function, jit_compile=True, **options)
 
 
 def in_one_pass(function):
