@@ -65,6 +65,12 @@ class EncoderModel(WeightedMeanTraining, keras.Model):
             self.check_vocabulary()
         self.make_trackers()
 
+    def call(self, inputs, training=None, mask=None):
+        """Reads its own of a feature dictionary; Keras would go by the order of all."""
+        if isinstance(inputs, dict):
+            inputs = {name: inputs[name] for name in self.input if name in inputs}
+        return super().call(inputs, training=training, mask=mask)
+
     @property
     def task(self) -> Task:
         """What the model is for."""

@@ -57,6 +57,15 @@ def test_heads_by_hand(small_pretrainer, labelled):
     np.testing.assert_allclose(at_masks, normed @ table.T + np.arange(12), atol=1e-4)
 
 
+def test_labels_beside_the_features_change_nothing(small_pretrainer, labelled):
+    """Called on a batch as it comes from the data, in whatever order its names are."""
+    features = labelled(3)
+    expected = small_pretrainer({n: features[n] for n in small_pretrainer.input})
+    answer = small_pretrainer(dict(reversed(features.items())))
+    for name, values in expected.items():
+        np.testing.assert_array_equal(answer[name], values)
+
+
 def test_e08_the_head_is_the_token_table_before_and_after_saving(
     small_pretrainer, labelled, tmp_path
 ):
