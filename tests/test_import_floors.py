@@ -11,6 +11,7 @@ FLOORS = {
     "files": 0,
     "quiet": 0,
     "config": 0,
+    "one_pass": 0,
     "text": 1,
     "tokens": 2,
     "dropout": 2,
