@@ -11,8 +11,8 @@ class Dropout(keras.layers.Dropout):
     """Sets a share of the numbers to zero and scales the rest up (Srivastava 2014).
 
     Attention alone needs `heads * sequence` random numbers for each token; to draw them
-    by TensorFlow's generator and keep them for the gradient takes a CPU longer than the
-    products do. Here a number is a hash of its place and of a key, which that generator
+    by TensorFlow's generator takes a CPU as long as the products of attention do. Here a
+    number is a hash of its place and of a key, which that generator
     draws anew for each call; nothing is kept, since it can be hashed again. State,
     arguments and config are those of `keras.layers.Dropout`.
 

@@ -10,8 +10,9 @@ import tensorflow as tf
 
 def compiled(function):
     """Returns a `tf.function` of it that XLA compiles, once for each shape."""
-    options = {"autograph": False, "reduce_retracing": True}
-    return tf.function(function, jit_compile=True, **options)
+    return tf.function(
+        function, jit_compile=True, autograph=False, reduce_retracing=True
+    )
 
 
 def in_one_pass(function):

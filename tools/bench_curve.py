@@ -207,7 +207,7 @@ class Curve(keras.callbacks.Callback):
 
 
 def ours(size: dict, learning_rate: float, steps: int) -> keras.Model:
-    # Little is seen twice: dropout has nothing to prevent (Geiping, Goldstein 2022).
+    # A run this short does not overfit: no dropout (Geiping and Goldstein 2022).
     backbone = BertBackbone.from_size(
         "mini", dropout=0.0, dtype="mixed_bfloat16", **size
     )

@@ -34,6 +34,8 @@ def attend_in_training(query, key, value, padding_mask, dropout: Dropout) -> tf.
     needs the sum of weights times their gradients; that is the sum of outputs times
     theirs, which is `S / D` times shorter (Dao et al. 2022, "FlashAttention", B.2).
 
+    Args:
+        dropout: of the weights; it has a new pattern in each call.
     """
     rate = dropout.rate
     dropout_key = dropout.new_key() if rate else None
@@ -42,7 +44,7 @@ def attend_in_training(query, key, value, padding_mask, dropout: Dropout) -> tf.
     def attended(query, key, value):
         scores = tf.matmul(query, key, transpose_b=True)
         weights = tf.nn.softmax(_biased(scores, _bias(padding_mask)))
-        weights, left = _dropped(weights, dropout_key, rate, value.dtype)
+        weights, left = _kept_weights(weights, dropout_key, rate, value.dtype)
         output = tf.matmul(left, value)
 
         def gradient(upstream):
@@ -74,7 +76,7 @@ def _biased(scores, bias):
 
 
 @compiled
-def _dropped(weights, key, rate, dtype):
+def _kept_weights(weights, key, rate, dtype):
     left = weights * kept(tf.shape(weights), key, rate) if rate else weights
     return tf.cast(weights, dtype), tf.cast(left, dtype)
 
