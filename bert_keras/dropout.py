@@ -11,10 +11,10 @@ class Dropout(keras.layers.Dropout):
     """Sets a share of the numbers to zero and scales the rest up (Srivastava 2014).
 
     Attention alone needs `heads * sequence` random numbers for each token; to draw them
-    by TensorFlow's generator takes a CPU as long as the products of attention do. Here a
-    number is a hash of its place and of a key, which that generator
-    draws anew for each call; nothing is kept, since it can be hashed again. State,
-    arguments and config are those of `keras.layers.Dropout`.
+    by TensorFlow's generator takes a CPU as long as the products of attention do. Here
+    a number is a hash of its place and of a key, which that generator draws anew for
+    each call; nothing is kept, since it can be hashed again. State, arguments and
+    config are those of `keras.layers.Dropout`.
 
     Raises:
         ValueError: a rate below 0, or one that leaves nothing.
