@@ -47,7 +47,7 @@ from bert_keras.text.word_counts import (
 from bert_keras.tokens.masker import MaskedLMMasker
 from bert_keras.tokens.packer import BertPacker
 from bert_keras.tokens.preprocessor import BertPreprocessor
-from bert_keras.training.optimizer import BertAdamW, BertLamb, bert_optimizer
+from bert_keras.training.optimizer import BertAdamW, BertLamb, BertMuon, bert_optimizer
 from bert_keras.training.run import RunSettings
 from bert_keras.training.schedule import WarmupDecay
 from bert_keras.training.strategies import strategy_named
@@ -96,6 +96,7 @@ __all__ = [
     "WarmupDecay",
     "BertAdamW",
     "BertLamb",
+    "BertMuon",
     "bert_optimizer",
 ]
 __version__ = "0.1.0"

@@ -1,111 +1,14 @@
-"""The optimizers of BERT: AdamW and LAMB, and tables of which only some rows move."""
+"""The optimizers of BERT: AdamW, LAMB and Muon."""
 
 import keras
 import tensorflow as tf
 
 from bert_keras.training.schedule import WarmupDecay
-
-# Names of the variables that are biases or belong to a norm: never decayed.
-UNDECAYED = ("bias", "gamma", "beta")
-
-
-class _BertUpdates:
-    """What both optimizers share; a class to mix into a Keras optimizer, before it.
-
-    The class it is mixed into says what a step is, as `_update_whole`.
-
-    Biases and norms never decay: Keras keeps such names out of an optimizer's config,
-    so that a saved and loaded one would decay them after all; here they belong to the
-    class. The gradient of a table is clipped by the norm of what it sums up to, and
-    with `lazy_embeddings` only the rows that it has move.
-    """
-
-    def __init__(
-        self,
-        *args,
-        lazy_embeddings: bool = False,
-        rate_factors: dict[str, float] | None = None,
-        **kwargs,
-    ):
-        super().__init__(*args, **kwargs)
-        if self.amsgrad:
-            raise ValueError("Received: amsgrad=True; allowed: False.")
-        self.lazy_embeddings = lazy_embeddings
-        self.rate_factors = rate_factors or {}
-        self.exclude_from_weight_decay(var_names=list(UNDECAYED))
-        self._lazy: set = set()
-
-    def apply(self, grads, trainable_variables=None):
-        grads = list(map(_summed, grads))
-        if self.lazy_embeddings and trainable_variables is not None:
-            self._lazy = {
-                self._var_key(variable)
-                for gradient, variable in zip(grads, trainable_variables, strict=True)
-                if isinstance(gradient, tf.IndexedSlices)
-            }
-        super().apply(grads, trainable_variables)
-
-    def _clip_gradients(self, grads):
-        if not self.global_clipnorm:
-            return super()._clip_gradients(grads)
-        clipped, _ = tf.clip_by_global_norm(grads, self.global_clipnorm)
-        return clipped
-
-    def _apply_weight_decay(self, variables):
-        """Does nothing: decay is a part of the steps below."""
-
-    def update_step(self, gradient, variable, learning_rate):
-        rate = tf.cast(learning_rate, variable.dtype) * self._factor_of(variable)
-        if self._var_key(variable) in self._lazy:
-            self._update_rows(gradient, variable, rate)
-        else:
-            gradient = tf.cast(tf.convert_to_tensor(gradient), variable.dtype)
-            self._update_whole(gradient, variable, rate)
-
-    def _factor_of(self, variable) -> float:
-        known = self._trainable_variables[self._get_variable_index(variable)]
-        layers = known.path.split("/")[:-1]
-        return next(
-            (self.rate_factors[name] for name in layers if name in self.rate_factors),
-            1.0,
-        )
-
-    def _update_rows(self, gradient, variable, rate) -> None:
-        """Moves the rows that are in the gradient, and their moments; no others.
-
-        The bias of the moments is corrected for the steps of the run, not of the row.
-        """
-        rows, gradient = gradient.indices, tf.cast(gradient.values, variable.dtype)
-        index = self._get_variable_index(variable)
-        moments = []
-        for stored, beta, value in (
-            (self._momentums[index], self.beta_1, gradient),
-            (self._velocities[index], self.beta_2, tf.square(gradient)),
-        ):
-            moment = tf.gather(stored.value, rows)
-            moment += (value - moment) * (1 - tf.cast(beta, variable.dtype))
-            self.assign(stored, tf.IndexedSlices(moment, rows))
-            moments.append(moment)
-        first, second = moments
-        step = tf.cast(self.iterations + 1, variable.dtype)
-        left = [
-            tf.pow(tf.cast(b, step.dtype), step) for b in (self.beta_1, self.beta_2)
-        ]
-        update = first / (tf.sqrt(second) + self.epsilon)  # as Keras adds epsilon
-        update *= tf.sqrt(1 - left[1]) / (1 - left[0])
-        update += (self.weight_decay or 0.0) * tf.gather(variable, rows)
-        self.assign_sub(variable, tf.IndexedSlices(rate * update, rows))
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "lazy_embeddings": self.lazy_embeddings,
-            "rate_factors": self.rate_factors,
-        }
+from bert_keras.training.updates import BertUpdates
 
 
 @keras.saving.register_keras_serializable(package="bert_keras")
-class BertAdamW(_BertUpdates, keras.optimizers.AdamW):
+class BertAdamW(BertUpdates, keras.optimizers.AdamW):
     """AdamW that never decays biases and norms (Loshchilov and Hutter 2019).
 
     Args:
@@ -117,28 +20,9 @@ class BertAdamW(_BertUpdates, keras.optimizers.AdamW):
     The other arguments are those of `keras.optimizers.AdamW`, without `amsgrad`.
     """
 
-    def _update_whole(self, gradient, variable, rate):
-        """Decays, then takes Adam's step in one pass over the memory, not in ten."""
-        if self._use_weight_decay(variable) and self.weight_decay:
-            variable.assign_sub(variable * (rate * self.weight_decay))
-        index = self._get_variable_index(variable)
-        step = tf.cast(self.iterations + 1, variable.dtype)
-        tf.raw_ops.ResourceApplyAdam(
-            var=variable.handle,
-            m=self._momentums[index].value.handle,
-            v=self._velocities[index].value.handle,
-            beta1_power=tf.pow(tf.cast(self.beta_1, variable.dtype), step),
-            beta2_power=tf.pow(tf.cast(self.beta_2, variable.dtype), step),
-            lr=rate,
-            beta1=self.beta_1,
-            beta2=self.beta_2,
-            epsilon=self.epsilon,
-            grad=gradient,
-        )
-
 
 @keras.saving.register_keras_serializable(package="bert_keras")
-class BertLamb(_BertUpdates, keras.optimizers.AdamW):
+class BertLamb(BertUpdates, keras.optimizers.AdamW):
     """LAMB, for large batches (You et al. 2020, algorithm 2).
 
     Each variable moves by the learning rate times `|w| / |u|` times u, where u is the
@@ -164,7 +48,75 @@ class BertLamb(_BertUpdates, keras.optimizers.AdamW):
         self.assign_sub(variable, rate * ratio * update)
 
 
-OPTIMIZERS = {"adamw": BertAdamW, "lamb": BertLamb}
+@keras.saving.register_keras_serializable(package="bert_keras")
+class BertMuon(BertUpdates, keras.optimizers.AdamW):
+    """Muon for the kernels of the blocks, AdamW for all else (Jordan et al. 2024).
+
+    A kernel moves along its momentum *made orthogonal*: directions that few examples
+    ask for count as much as those that all do. Its numbers move by 0.2 of the learning
+    rate, in the mean of squares, as they do in AdamW, so that one rate and one decay
+    suit both (Liu et al. 2025, "Muon is Scalable for LLM Training", 2.2).
+
+    Args:
+        momentum: share of the past in the mean of the gradients of those kernels.
+
+    The other arguments are those of `BertAdamW`.
+    """
+
+    def __init__(self, *args, momentum: float = 0.95, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.momentum = momentum
+
+    def _update_whole(self, gradient, variable, rate):
+        index = self._get_variable_index(variable)
+        path = self._trainable_variables[index].path
+        if not _is_kernel_of_block(path):
+            super()._update_whole(gradient, variable, rate)
+            return
+        mean = self._momentums[index]
+        self.assign_add(mean, (gradient - mean) * (1 - self.momentum))
+        ahead = gradient + (mean - gradient) * self.momentum  # Nesterov
+        # Queries, keys and values are three maps that share a variable.
+        maps = 3 if path.endswith("query_key_value/kernel") else 1
+        update = tf.concat(
+            [
+                orthogonal(part) * (0.2 * max(part.shape) ** 0.5)
+                for part in tf.split(ahead, maps, axis=1)
+            ],
+            axis=1,
+        )
+        update += (self.weight_decay or 0.0) * variable
+        self.assign_sub(variable, rate * update)
+
+    def get_config(self):
+        return {**super().get_config(), "momentum": self.momentum}
+
+
+def _is_kernel_of_block(path: str) -> bool:
+    *layers, name = path.split("/")
+    return name == "kernel" and any(layer.startswith("block_") for layer in layers)
+
+
+def orthogonal(matrix: tf.Tensor) -> tf.Tensor:
+    """Returns a matrix with the same singular vectors, and all values near 1.
+
+    Five steps of an iteration of Newton and Schulz, whose odd polynomial of degree 5
+    takes values from 0.01 to 1 to between 0.7 and 1.2 (Jordan et al. 2024, "Muon").
+
+    Args:
+        matrix: float `[rows, columns]`.
+    """
+    is_tall = matrix.shape[0] > matrix.shape[1]
+    x = tf.math.divide_no_nan(matrix, tf.norm(matrix))
+    for _ in range(5):
+        square = tf.matmul(x, x, transpose_a=is_tall, transpose_b=not is_tall)
+        factor = -4.775 * square + 2.0315 * tf.matmul(square, square)
+        product = tf.matmul(x, factor) if is_tall else tf.matmul(factor, x)
+        x = 3.4445 * x + product
+    return x
+
+
+OPTIMIZERS = {"adamw": BertAdamW, "lamb": BertLamb, "muon": BertMuon}
 
 
 def bert_optimizer(
@@ -180,7 +132,7 @@ def bert_optimizer(
     rate_factors: dict[str, float] | None = None,
     epsilon: float = 1e-6,
 ) -> keras.optimizers.Optimizer:
-    """Returns AdamW, or LAMB, as BERT uses it.
+    """Returns AdamW, LAMB or Muon, as BERT uses it.
 
     Weight decay on kernels and tables only, gradients clipped by their global norm,
     beta 0.9 and 0.999 (google-research/bert, `optimization.py`).
@@ -192,7 +144,8 @@ def bert_optimizer(
         decay: how it falls: `"linear"`, `"cosine"` or `"constant"`.
         weight_decay: decoupled decay, times the learning rate.
         clip_norm: greatest global norm of the gradients.
-        optimizer: `"adamw"` or `"lamb"`.
+        optimizer: `"adamw"`; `"lamb"`, for large batches; or `"muon"`, which learns
+            more from a step, of which it makes a longer one.
         lazy_embeddings: move only the rows of untied tables that are in the batch.
         rate_factors: name of a layer -> what its learning rate is times.
         epsilon: added to the square root of the second moment.
@@ -214,12 +167,3 @@ def bert_optimizer(
         lazy_embeddings=lazy_embeddings,
         rate_factors=rate_factors,
     )
-
-
-def _summed(gradient):
-    """Returns a sparse gradient with each row once; another one as it is."""
-    if not isinstance(gradient, tf.IndexedSlices):
-        return gradient
-    rows, places = tf.unique(gradient.indices)
-    values = tf.math.unsorted_segment_sum(gradient.values, places, tf.size(rows))
-    return tf.IndexedSlices(values, rows, gradient.dense_shape)

@@ -269,7 +269,7 @@ def test_a_finished_run_is_not_trained_further(shards, finished, copied):
 @pytest.mark.parametrize(
     "options",
     [
-        {"objective": "masked_lm", "mask_unit": "span"},
+        {"objective": "masked_lm", "mask_unit": "span", "optimizer": "muon"},
         pytest.param(
             {"objective": "sentence_order", "mask_unit": "word"}, marks=pytest.mark.slow
         ),

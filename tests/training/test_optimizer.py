@@ -8,10 +8,12 @@ import tensorflow as tf
 from bert_keras import (
     BertAdamW,
     BertLamb,
+    BertMuon,
     BertPretrainer,
     WarmupDecay,
     bert_optimizer,
 )
+from bert_keras.training.optimizer import orthogonal
 
 
 def test_the_schedule_by_hand():
@@ -31,7 +33,7 @@ def test_a_warmup_that_does_not_fit_is_refused(warmup):
         WarmupDecay(1.0, 10, warmup)
 
 
-@pytest.mark.parametrize("name", ["adamw", "lamb"])
+@pytest.mark.parametrize("name", ["adamw", "lamb", "muon"])
 def test_serialization_keeps_every_option(name):
     optimizer = bert_optimizer(
         3e-4,
@@ -96,6 +98,101 @@ def test_lamb_moves_a_weight_that_is_zero():
     np.testing.assert_allclose(kernel.numpy(), [-0.5, 0.0], atol=1e-5)
 
 
+@pytest.mark.parametrize("shape", [(6, 6), (5, 9), (9, 5)])
+def test_what_is_orthogonal_by_singular_values(random, shape):
+    """The vectors stay; the values, from 0.02 to 1 of the norm, all come near 1.
+
+    The polynomial of degree 5, five times, by NumPy on the values that its SVD finds.
+    """
+    left, _, right = np.linalg.svd(random.normal(size=shape), full_matrices=False)
+    values = np.geomspace(0.02, 1, min(shape))
+    wanted = values / np.linalg.norm(values)
+    for _ in range(5):
+        wanted = 3.4445 * wanted - 4.775 * wanted**3 + 2.0315 * wanted**5
+    assert ((wanted > 0.65) & (wanted < 1.25)).all()
+    found = orthogonal(tf.constant(7 * (left * values) @ right, tf.float32)).numpy()
+    np.testing.assert_allclose(found, (left * wanted) @ right, atol=2e-4)
+
+
+def test_of_nothing_orthogonal_is_nothing():
+    assert not orthogonal(tf.zeros([3, 2])).numpy().any()
+
+
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize("shape", [(4, 8), (8, 4)])
+def test_muon_takes_the_steps_of_keras(random, shape, jit):
+    """On a kernel of a block; Keras sums gradients where ours takes their mean."""
+    theirs_class = getattr(keras.optimizers, "Muon", None)
+    if theirs_class is None:
+        pytest.skip("this Keras has no Muon")
+    start = random.normal(size=shape).astype(np.float32)
+    gradients = tf.constant(random.normal(size=(4, *shape)), tf.float32)
+
+    def reached(optimizer):
+        layer = keras.layers.Dense(shape[1], name="block_0")
+        layer.build((None, shape[0]))
+        kernel = layer.kernel
+        kernel.assign(start)
+        optimizer.build([kernel])
+
+        @tf.function(jit_compile=jit, autograph=False)
+        def step(gradient):
+            optimizer.apply([gradient], [kernel])
+
+        for gradient in gradients:
+            step(gradient)
+        return kernel.numpy()
+
+    settings = {"weight_decay": 0.5, "global_clipnorm": 1.0}
+    ours = reached(BertMuon(0.1, **settings))
+    theirs = reached(theirs_class(0.1, **settings))
+    np.testing.assert_allclose(ours, theirs, atol=2e-5)
+    assert abs(ours - start).max() > 0.05
+
+
+def test_muon_learns_queries_keys_and_values_apart(random):
+    """Three maps in one kernel: each moves as a block's kernel of its own."""
+    gradients = [random.normal(size=(4, 4)).astype(np.float32) for _ in range(3)]
+
+    def moved(name, gradient):
+        layer = keras.layers.Dense(gradient.shape[1], use_bias=False, name=name)
+        block = keras.Sequential([layer], name="block_0")
+        block.build((None, 4))
+        start = layer.kernel.numpy()
+        BertMuon(0.1, weight_decay=0.0).apply([gradient], [layer.kernel])
+        return layer.kernel.numpy() - start
+
+    together = moved("query_key_value", np.concatenate(gradients, axis=1))
+    apart = [moved("output", gradient) for gradient in gradients]
+    np.testing.assert_allclose(together, np.concatenate(apart, axis=1), atol=1e-5)
+
+
+def test_muon_is_adamw_but_for_the_kernels_of_blocks(small_pretrainer, random):
+    """Heads, pooler, tables, biases and norms take Adam's step."""
+    variables = small_pretrainer.trainable_variables
+    start = [variable.numpy() for variable in variables]
+    gradients = [random.normal(size=v.shape).astype(np.float32) for v in variables]
+
+    def reached(optimizer):
+        for variable, value in zip(variables, start, strict=True):
+            variable.assign(value)
+        optimizer.apply(gradients, variables)
+        return [variable.numpy() for variable in variables]
+
+    muon, adamw = (
+        reached(kind(0.1, weight_decay=0.5)) for kind in (BertMuon, BertAdamW)
+    )
+    differing = {
+        variable.path.split("/", 1)[1]
+        for variable, one, other in zip(variables, muon, adamw, strict=True)
+        if not np.array_equal(one, other)
+    }
+    assert differing == {
+        f"{name}/kernel"
+        for name in ("query_key_value", "attention_output", "intermediate", "output")
+    }
+
+
 def sparse(rows, values):
     values = np.array(values, np.float32)
     return tf.IndexedSlices(tf.constant(values), tf.constant(rows), tf.constant([5, 2]))
@@ -125,7 +222,7 @@ class TestLazyEmbeddings:
             seen.append([value.numpy() for value in (table, *moments)])
         return seen
 
-    @pytest.mark.parametrize("kind", [BertAdamW, BertLamb])
+    @pytest.mark.parametrize("kind", [BertAdamW, BertLamb, BertMuon])
     def test_rows_that_are_not_in_the_batch_stay_bit_for_bit(self, kind):
         optimizer = kind(
             0.1, weight_decay=0.5, global_clipnorm=1.0, lazy_embeddings=True
@@ -150,7 +247,7 @@ class TestLazyEmbeddings:
     def test_without_it_sparse_and_dense_gradients_do_the_same(self):
         """Clipping too: the norm is that of the sums of the rows."""
         settings = {"weight_decay": 0.5, "global_clipnorm": 1.0}
-        for kind in (BertAdamW, BertLamb):
+        for kind in (BertAdamW, BertLamb, BertMuon):
             one = self.run(kind(0.1, **settings))
             other = self.run(kind(0.1, **settings), dense)
             for a, b in zip(one, other, strict=True):
@@ -205,7 +302,7 @@ def test_the_step_is_that_of_keras(random, jit):
         np.testing.assert_allclose(one, other, rtol=3e-5, atol=1e-7)
 
 
-@pytest.mark.parametrize("kind", [BertAdamW, BertLamb])
+@pytest.mark.parametrize("kind", [BertAdamW, BertLamb, BertMuon])
 def test_amsgrad_is_refused(kind):
     with pytest.raises(ValueError, match="amsgrad=True"):
         kind(0.1, amsgrad=True)

@@ -89,7 +89,7 @@ def test_d05_precision_with_replicas_and_xla(
 @pytest.mark.parametrize(
     "options",
     [["--micro-batches", "2"], ["--optimizer", "lamb"], ["--optimizer", "adamw"],
-     ["--lazy"]],
+     ["--optimizer", "muon"], ["--lazy"]],
     ids=" ".join,
 )  # fmt: skip
 def test_optimizers_and_micro_batches_with_replicas_and_xla(tmp_path, options, jit):
